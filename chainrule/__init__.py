@@ -36,7 +36,7 @@ with _collector_at_rest(staying=True):
     )
     from chainrule._src.arrays.promotion import can_cast, promote_types, result_type
     from chainrule._src.arrays.size import Size
-    from chainrule._src.tape.tensor import Tensor, attach as _attach
+    from chainrule._src.tape.tensor import Tensor, attach_methods as _attach
     from chainrule._src.ops import deferred as _deferred, public as _public
     from chainrule._src.ops.creation import (
         BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
@@ -118,7 +118,7 @@ _LAZY = {
 
 with _collector_at_rest(staying=True):
     _operations = _declared("")
-    _trial.start()
+    _trial.register_self_test()
 # Imports make submodules attributes of this module; only the modules named here are public.
 __all__ = sorted(
     {"autograd", "config", "return_types", "tree", *_LAZY, *_operations, *_deferred.FUNCTIONS}
@@ -151,7 +151,7 @@ def load_ipython_extension(shell: object) -> None:
 
 def _compile_region(region: object) -> object:
     """Compile a region of a backward pass to native loops; the compiler loads with the first large region."""
-    return _importlib.import_module("chainrule._src.compiling.regions").program(region)
+    return _importlib.import_module("chainrule._src.compiling.regions").compile_region(region)
 
 
 _regions.COMPILE = _compile_region  # type: ignore[assignment]

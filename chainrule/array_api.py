@@ -34,7 +34,7 @@ from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.types import AnyFunction, DTypeLike, NumpyDType, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import dlpack
-from chainrule._src.tape.protocol import FUNCTIONS, LATER, UFUNCS, load, plain
+from chainrule._src.tape.protocol import FUNCTIONS, LATER, UFUNCS, as_plain_array, import_implementations
 from chainrule._src.tape.tensor import Tensor, wrap
 
 __array_api_version__ = "2024.12"
@@ -67,7 +67,7 @@ def _as_argument(x: Any) -> Any:
     if isinstance(x, Dtype):
         return x.dtype
     if is_foreign(type(x)):
-        return array_of(wrap(plain(x)))
+        return array_of(wrap(as_plain_array(x)))
     return type(x)([_as_argument(item) for item in x]) if type(x) in (list, tuple) else x
 
 
@@ -101,7 +101,7 @@ def _has_rule(function: object) -> bool:
         return True
     known: Any = UFUNCS if isinstance(function, np.ufunc) else FUNCTIONS
     if function not in known:
-        load(function.__module__ if getattr(function, "__module__", "") in LATER else "numpy")
+        import_implementations(function.__module__ if getattr(function, "__module__", "") in LATER else "numpy")
     return function in known
 
 
@@ -161,7 +161,7 @@ def _as_array(x: object, dtype: DTypeLike, copy: bool | None) -> Array:
         if copy is False:
             raise ValueError("a list of arrays cannot be converted to one array without a copy")
         return Array(x, dtype)
-    array = np.asarray(plain(x), dtype, copy=copy)
+    array = np.asarray(as_plain_array(x), dtype, copy=copy)
     if array.dtype.kind not in "biufc":
         raise errors.not_numbers(x, array.dtype)
     return array_of(wrap(array))

@@ -11,12 +11,12 @@ from chainrule._src.arrays.types import AnyFunction, DTypeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import random, reductions, splitting
-from chainrule._src.ops.arguments import beside, takes_tensors, tensor_of
+from chainrule._src.ops.arguments import constant_on_device_of, takes_tensors, tensor_of
 from chainrule._src.table import comparison, exponential
 from chainrule._src.table import nn as rows
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.ties import tie
+from chainrule._src.tape.ties import tie_cotangents
 
 _elu, _hardtanh, _gelu, _softplus = nary(rows.elu), nary(rows.hardtanh), nary(rows.gelu), nary(exponential.softplus)
 _leaky_relu, _threshold = nary(comparison.leaky_relu), nary(comparison.threshold)
@@ -71,7 +71,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         weight = weight.reshape(-1, *(1,) * (input.ndim - 2))
     elif not input.ndim:
         weight = weight.reshape(())
-    return tie(ew.where(input > 0, input, weight * input))
+    return tie_cotangents(ew.where(input > 0, input, weight * input))
 
 
 @op("nn.functional.threshold threshold", remembered=True)
@@ -249,5 +249,5 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     places = np.arange(logits.shape[dim]).reshape(
         tuple(-1 if i == dim % logits.ndim else 1 for i in range(logits.ndim))
     )
-    chosen = cast(best == beside(best, places), soft.dtype)
+    chosen = cast(best == constant_on_device_of(best, places), soft.dtype)
     return chosen - soft.detach() + soft

@@ -18,7 +18,7 @@ from chainrule._src.ops.arguments import takes_tensors, tensor_of
 from chainrule._src.table import indexing
 from chainrule._src.table import nn as rows
 from chainrule._src.tape.dispatch import bind, cast
-from chainrule._src.tape.modes import recording
+from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.protocol import as_array
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule.nn.reducing import reduce_loss, reduction_mode
@@ -80,7 +80,7 @@ def _class_weights(weight: Any, classes: int) -> Tensor | None:
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
             f"shape: {list(weight.shape)}"
         )
-    if isinstance(weight, Tensor) and weight._edge is not None and recording():
+    if isinstance(weight, Tensor) and weight._edge is not None and is_recording():
         raise RuntimeError(
             "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
             "cannot have requires_grad True."

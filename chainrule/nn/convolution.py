@@ -15,7 +15,7 @@ from chainrule._src.ops.arguments import tensor_of
 from chainrule._src.table import convolution as rows
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.ties import tie
+from chainrule._src.tape.ties import tie_cotangents
 from chainrule.nn.spatial import add_batch_axis, each_axis, int_argument, tensor_argument
 
 
@@ -43,7 +43,7 @@ def _plus_bias(function: str, out: Tensor, weight: Tensor, bias: Tensor | None) 
     channels = out.shape[1]
     if tuple(bias.shape) != (channels,):
         raise errors.convolution_bias(function, weight, bias, channels)
-    return tie(out + bias.reshape(channels, *(1,) * (out.ndim - 2)))
+    return tie_cotangents(out + bias.reshape(channels, *(1,) * (out.ndim - 2)))
 
 
 def _operands(

@@ -15,7 +15,7 @@ from chainrule._src.ops import random
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.ties import tie
+from chainrule._src.tape.ties import tie_cotangents
 
 #: The limit of selu at −∞, which replaces dropped elements in alpha dropout (Klambauer and others, 2017).
 _SELU_LIMIT = -1.7580993408473766
@@ -135,4 +135,4 @@ def rrelu(
     else:
         slope = cast(random.rand(*x.shape) * (upper - lower) + lower, x.dtype)
     factor = ew.where(x.detach() > 0, 1.0, slope)
-    return tie(_times(x, cast(factor, x.dtype), inplace))
+    return tie_cotangents(_times(x, cast(factor, x.dtype), inplace))

@@ -15,17 +15,17 @@ from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import joining, products, reductions, shaping
-from chainrule._src.ops.arguments import beside, numbers_of, takes_tensors, tensor_of
+from chainrule._src.ops.arguments import constant_on_device_of, numbers_of, takes_tensors, tensor_of
 from chainrule._src.table import indexing
 from chainrule._src.table import nn as rows
 from chainrule._src.table import shape as moves
 from chainrule._src.tape import inplace
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.eager import NO_PARAMS, new_node
-from chainrule._src.tape.modes import SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES
 from chainrule._src.tape.protocol import as_array
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.ties import tie
+from chainrule._src.tape.ties import tie_cotangents
 from chainrule.nn.dropouts import dropout
 from chainrule.nn.reducing import broadcast_pair, clamp_value, promote_pair
 
@@ -50,7 +50,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> cr.nn.functional.linear(cr.tensor([1., 2.]), cr.tensor([[1., 1.], [0., 2.]]), cr.tensor([0., 1.]))
     tensor([3., 5.])
     """
-    if type(input) is Tensor and type(weight) is Tensor and type(bias) is Tensor and not SPECIAL:
+    if type(input) is Tensor and type(weight) is Tensor and type(bias) is Tensor and not ACTIVE_MODES:
         x, w, b = input._raw, weight._raw, bias._raw
         if (
             type(x) is ndarray and type(w) is ndarray and type(b) is ndarray and x.ndim == w.ndim == 2
@@ -167,7 +167,7 @@ def _shrink(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) ->
     norms = np.linalg.norm(found, norm_type, axis=-1, keepdims=True)
     scaled = np.where(norms > max_norm, found * (max_norm / (norms + 1e-7)), found).astype(weight.dtype)
     if type(weight._raw) is ndarray:
-        weight[used] = beside(weight, scaled)
+        weight[used] = constant_on_device_of(weight, scaled)
         return
     numbers = weight.detach()._array().copy()
     numbers[used] = scaled
@@ -192,7 +192,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise RuntimeError("Class values must be smaller than num_classes.")
     elif num_classes == -1:
         raise errors.data_dependent(tensor, "one_hot() without num_classes")
-    return cast(tensor.unsqueeze(-1) == beside(tensor, np.arange(num_classes)), np.dtype(np.int64))
+    return cast(tensor.unsqueeze(-1) == constant_on_device_of(tensor, np.arange(num_classes)), np.dtype(np.int64))
 
 
 # -- normalization ---------------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def layer_norm(
     """Return (x − mean) / √(variance + eps) over the last axes, of ``normalized_shape``, times weight plus bias."""
     x = tensor_of("layer_norm", input, "f")
     axes = _trailing("layer_norm", x, normalized_shape, weight, bias)
-    return tie(_affine(_standardized(x, axes, eps, "NativeLayerNormBackward0"), weight, bias))
+    return tie_cotangents(_affine(_standardized(x, axes, eps, "NativeLayerNormBackward0"), weight, bias))
 
 
 @op("nn.functional.rms_norm rms_norm")
@@ -303,7 +303,7 @@ def batch_norm(
             if t is None:
                 raise RuntimeError(f"{what} must be defined in evaluation mode")
         scale = ew.rsqrt(_by_channel(running_var, x) + eps)
-        return tie(_affine((x - _by_channel(running_mean, x)) * scale, weight, bias))
+        return tie_cotangents(_affine((x - _by_channel(running_mean, x)) * scale, weight, bias))
     axes = (-x.ndim, *range(2 - x.ndim, 0))
     n = math.prod(x.shape[a] for a in axes)
     if n == 1:
@@ -312,7 +312,7 @@ def batch_norm(
         plain = x.detach()
         _update(running_mean, reductions.mean(plain, axes), momentum)
         _update(running_var, reductions.var(plain, axes), momentum)
-    return tie(_affine(_standardized(x, axes, eps, "NativeBatchNormBackward0"), weight, bias))
+    return tie_cotangents(_affine(_standardized(x, axes, eps, "NativeBatchNormBackward0"), weight, bias))
 
 
 @op(sample="rand(2, 3, 4)")
@@ -340,7 +340,7 @@ def instance_norm(
         _update(running_mean, reductions.mean(reductions.mean(plain, axes), 0), momentum)
         _update(running_var, reductions.mean(reductions.var(plain, axes), 0), momentum)
     out = _standardized(x, axes, eps, "NativeBatchNormBackward0")
-    return tie(_affine(out, _by_channel(weight, x), _by_channel(bias, x)))
+    return tie_cotangents(_affine(out, _by_channel(weight, x), _by_channel(bias, x)))
 
 
 @op("nn.functional.group_norm group_norm", sample="rand(2, 4, 3), 2")
@@ -423,7 +423,7 @@ def scaled_dot_product_attention(
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = products.matmul(query * factor, shaping.transpose(key, -2, -1))
     if is_causal:
-        attn_mask = beside(query, np.tri(query.shape[-2], key.shape[-2], dtype=bool))
+        attn_mask = constant_on_device_of(query, np.tri(query.shape[-2], key.shape[-2], dtype=bool))
     if attn_mask is None:
         weights = reductions.softmax(scores, -1)
     else:

@@ -13,9 +13,9 @@ from chainrule._src.arrays.any_array import is_array, lies_within
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import gathering, reductions
-from chainrule._src.ops.arguments import beside, numbers_of, takes_tensors, tensor_of
+from chainrule._src.ops.arguments import constant_on_device_of, numbers_of, takes_tensors, tensor_of
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.ties import tie
+from chainrule._src.tape.ties import tie_cotangents
 from chainrule.nn.classification import log_sigmoid
 from chainrule.nn.reducing import reduce_loss, reduction_mode
 
@@ -123,9 +123,9 @@ def multi_margin_loss(
     away = ew.square(away) if p == 2 else away
     if weight is not None:
         away = away * weight[index]
-    other = beside(index, np.arange(classes)) != index
+    other = constant_on_device_of(index, np.arange(classes)) != index
     loss = reductions.sum(ew.where(other, away, 0.0), -1) / classes
-    return tie(reduce_loss(loss if x.ndim == 2 and target.ndim else loss.squeeze(0), mode))
+    return tie_cotangents(reduce_loss(loss if x.ndim == 2 and target.ndim else loss.squeeze(0), mode))
 
 
 def _class_count(x: Tensor) -> int:
@@ -170,11 +170,11 @@ def multilabel_margin_loss(
     is_label = np.zeros((labels.shape[0], classes + 1), bool)
     np.put_along_axis(is_label, np.where(used, labels, classes), True, 1)
     rows = x.reshape(-1, classes)
-    picked = gathering.gather(rows, 1, beside(x, safe))
+    picked = gathering.gather(rows, 1, constant_on_device_of(x, safe))
     gaps = ew.clamp(rows.unsqueeze(1) - picked.unsqueeze(2) + 1, min=0)  # (n, labels, classes)
     counted = used[:, :, None] & ~is_label[:, None, :classes]
-    loss = reductions.sum(ew.where(beside(x, counted), gaps, 0.0), (1, 2)) / classes
-    return tie(reduce_loss(loss if x.ndim == 2 else loss.squeeze(0), mode))
+    loss = reductions.sum(ew.where(constant_on_device_of(x, counted), gaps, 0.0), (1, 2)) / classes
+    return tie_cotangents(reduce_loss(loss if x.ndim == 2 else loss.squeeze(0), mode))
 
 
 @op(sample="rand(2, 3), rand(2, 3), tensor([1, -1])")

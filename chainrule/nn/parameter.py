@@ -6,7 +6,7 @@ import numpy as np
 
 from chainrule._src.api.making import make_tensor
 from chainrule._src.arrays.types import TensorLike
-from chainrule._src.tape.tensor import Tensor, refused, wrap
+from chainrule._src.tape.tensor import Tensor, no_torch_function, wrap
 
 
 class _ParameterMeta(type):
@@ -33,7 +33,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """
 
     __slots__ = ()
-    __torch_function__ = refused
+    __torch_function__ = no_torch_function
 
     def __new__(cls, data: TensorLike | None = None, requires_grad: bool = True) -> Tensor:  # type: ignore[misc]
         if data is None:

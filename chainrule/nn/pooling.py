@@ -14,14 +14,14 @@ from chainrule._src.arrays.types import AnyArray, Ints, NumpyArray, ShapeLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import gathering, joining, products, reductions, shaping
-from chainrule._src.ops.arguments import beside, tensor_of
+from chainrule._src.ops.arguments import constant_on_device_of, tensor_of
 from chainrule._src.table import pooling as rows
 from chainrule._src.table import shape as moves
 from chainrule._src.table import windows
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.protocol import as_array
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.ties import tie
+from chainrule._src.tape.ties import tie_cotangents
 from chainrule.nn.spatial import add_batch_axis, each_axis, int_argument, tensor_argument
 
 
@@ -100,12 +100,14 @@ def _window_maxima(x: Tensor, places: tuple[AnyArray, ...], return_indices: bool
     empty = np.zeros((), bool)
     for i, p in enumerate(places):
         empty = empty | (p < 0).all(1).reshape(-1, *(1,) * (axes - 1 - i))
-    found = ew.where(beside(where, empty), 0, where) if empty.any() else where
+    found = ew.where(constant_on_device_of(where, empty), 0, where) if empty.any() else where
     out = gathering.gather(flat, -1, shaping.flatten(found, where.ndim - axes))
     out = moves.unsafe_view(out, shape=tuple(where.shape))
     if empty.any():  # windows that lie entirely in the padding
-        out = ew.where(beside(out, empty), -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min, out)
-    return (tie(out), found) if return_indices else tie(out)
+        out = ew.where(
+            constant_on_device_of(out, empty), -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min, out
+        )
+    return (tie_cotangents(out), found) if return_indices else tie_cotangents(out)
 
 
 @op_each_axes(
@@ -224,7 +226,13 @@ def _avg_pool(
         raise RuntimeError(f"{function}: divisor must be not zero")
     sizes = _element_counts(w, include) if divisor is None else np.asarray(divisor)
     whole = x.dtype.kind in "iu"
-    return tie(ew.div(_window_sums(x, w), beside(x, sizes.astype(x.dtype)), rounding_mode="trunc" if whole else None))
+    return tie_cotangents(
+        ew.div(
+            _window_sums(x, w),
+            constant_on_device_of(x, sizes.astype(x.dtype)),
+            rounding_mode="trunc" if whole else None,
+        )
+    )
 
 
 @op("nn.functional.avg_pool1d avg_pool1d", sample="rand(1, 2, 6), 2")
@@ -268,7 +276,7 @@ def avg_pool3d(
 
 def apply_along_axis(x: Any, axis: int, matrix: Any) -> Tensor:
     """Multiply the vectors along an axis (counted from the end) by a constant matrix (new, old)."""
-    matrix = beside(x, as_array(matrix, x.dtype))
+    matrix = constant_on_device_of(x, as_array(matrix, x.dtype))
     if axis == -2:
         return products.matmul(matrix, x)
     if axis == -1:
@@ -293,7 +301,7 @@ def _adaptive_avg(axes: int, input: Tensor, output_size: object) -> Tensor:
         if count != n:
             x = apply_along_axis(x, i - axes, averaging_matrix(n, count))
     x = x if x is not input else shaping.clone(x)
-    return x if set(counts) == {1} else tie(x)  # for output size 1, PyTorch records `mean`
+    return x if set(counts) == {1} else tie_cotangents(x)  # for output size 1, PyTorch records `mean`
 
 
 @op("nn.functional.adaptive_avg_pool1d adaptive_avg_pool1d", sample="rand(1, 2, 6), 2")

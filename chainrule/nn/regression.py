@@ -16,7 +16,7 @@ from chainrule._src.ops.arguments import takes_tensors, tensor_of
 from chainrule._src.table import nn as rows
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.eager import new_node
-from chainrule._src.tape.modes import SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES
 from chainrule._src.tape.tensor import Tensor
 from chainrule.nn.reducing import (
     apply_weights,
@@ -60,7 +60,7 @@ def mse_loss(
         and weight is None
         and size_average is None
         and reduce is None
-        and not SPECIAL
+        and not ACTIVE_MODES
     ):
         x, y = input._raw, target._raw
         if (

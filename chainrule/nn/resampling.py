@@ -16,9 +16,9 @@ from chainrule._src.api.declare import op
 from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import joining, shaping
-from chainrule._src.ops.arguments import beside, tensor_of
+from chainrule._src.ops.arguments import constant_on_device_of, tensor_of
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.ties import tie
+from chainrule._src.tape.ties import tie_cotangents
 from chainrule.nn.pooling import apply_along_axis, averaging_matrix
 
 _AXES = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
@@ -181,10 +181,12 @@ def _resample_axis(
 ) -> Tensor:
     old = x.shape[axis]
     if mode.startswith("nearest"):
-        return joining.index_select(x, axis, beside(x, _nearest(old, new, scale, mode == "nearest-exact")))
+        return joining.index_select(
+            x, axis, constant_on_device_of(x, _nearest(old, new, scale, mode == "nearest-exact"))
+        )
     tensor_of(f"interpolate(mode={mode!r})", x, "f")
     if mode == "area":
-        return x if new == old else tie(apply_along_axis(x, axis, averaging_matrix(old, new)))
+        return x if new == old else tie_cotangents(apply_along_axis(x, axis, averaging_matrix(old, new)))
     if new == old and scale in (None, 1.0):
         return x
     weights = _antialiased if antialias else _interpolation

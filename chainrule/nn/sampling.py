@@ -14,11 +14,11 @@ from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import gathering, products, reductions, shaping
-from chainrule._src.ops.arguments import beside, takes_tensors, tensor_of
+from chainrule._src.ops.arguments import constant_on_device_of, takes_tensors, tensor_of
 from chainrule._src.table.pooling import bag_argmax
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.ties import tie
+from chainrule._src.tape.ties import tie_cotangents
 from chainrule.nn.layers import embedding
 
 # -- grid_sample -----------------------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         lines.append(line if align_corners else line * (m - 1) / m)
     mesh = np.meshgrid(*lines, indexing="ij")
     base = np.stack([*mesh[::-1], np.ones(spatial)], axis=-1).reshape(-1, axes + 1).astype(theta.dtype)
-    return products.matmul(beside(theta, base), theta.mT).reshape(theta.shape[0], *spatial, axes)
+    return products.matmul(constant_on_device_of(theta, base), theta.mT).reshape(theta.shape[0], *spatial, axes)
 
 
 # -- pairs and bags --------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     i, j = np.triu_indices(x.shape[0], 1)
-    return tie(reductions.norm(x[i] - x[j], p, -1))
+    return tie_cotangents(reductions.norm(x[i] - x[j], p, -1))
 
 
 @op(sample="tensor([[0, 2], [1, 1]]), rand(3, 4)")
@@ -262,12 +262,12 @@ def embedding_bag(
     counted_mask = np.ones(bag.shape, bool) if padding_idx is None else index._array() != padding_idx % weight.shape[0]
     if mode == "max":
         return _largest_of_bags(rows, bag, counted_mask, bags)
-    counted = rows * beside(rows, counted_mask[:, None].astype(rows.dtype))
-    total = weight.new_zeros((bags, weight.shape[1])).index_add(0, beside(rows, bag), counted)
+    counted = rows * constant_on_device_of(rows, counted_mask[:, None].astype(rows.dtype))
+    total = weight.new_zeros((bags, weight.shape[1])).index_add(0, constant_on_device_of(rows, bag), counted)
     if mode == "sum":
         return total
     counts = np.maximum(np.bincount(bag[counted_mask], minlength=bags), 1).astype(rows.dtype)
-    return total / beside(rows, counts[:, None])
+    return total / constant_on_device_of(rows, counts[:, None])
 
 
 def _check_rows(index: Tensor, weight: Tensor, padding_idx: int | None) -> None:
@@ -328,4 +328,4 @@ def _largest_of_bags(rows: Tensor, bag: AnyArray, counted_mask: AnyArray, bags: 
     ends = np.searchsorted(bag[members], np.arange(bags + 1))
     best = bind(bag_argmax, (rows.detach(),), {"members": members, "ends": ends})
     chosen = gathering.gather(rows, 0, best)
-    return ew.where(beside(rows, (ends[1:] == ends[:-1])[:, None]), 0.0, chosen)
+    return ew.where(constant_on_device_of(rows, (ends[1:] == ends[:-1])[:, None]), 0.0, chosen)

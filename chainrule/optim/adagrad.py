@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from chainrule._src.arrays.types import Params
 from chainrule._src.ops import creation
-from chainrule._src.tape.numbers import numbers
+from chainrule._src.tape.numbers import map_numbers
 from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import (
     Group,
@@ -58,7 +58,7 @@ class Adagrad(Optimizer):
             self._init_state(p, state)
         state["step"].add_(1)
         grad = add_weight_decay(grad, p, group)
-        (lr,) = numbers(_decayed_lr, p, (state["step"],), (group_option(group, "lr"),), group["lr_decay"])
+        (lr,) = map_numbers(_decayed_lr, p, (state["step"],), (group_option(group, "lr"),), group["lr_decay"])
         p, grad, squares = as_real(p), as_real(grad), as_real(state["sum"])
         squares.addcmul_(grad, grad, value=1)
         p.sub_(grad / squares.sqrt().add_(group["eps"]) * lr)

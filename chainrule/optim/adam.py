@@ -7,7 +7,7 @@ from typing import Any
 
 from chainrule._src.arrays.types import TensorLike
 from chainrule._src.ops import elementwise
-from chainrule._src.tape.numbers import numbers, part
+from chainrule._src.tape.numbers import map_numbers, number_part
 from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import (
     Group,
@@ -62,8 +62,8 @@ class Adam(Optimizer):
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
         """Update one parameter."""
         count_step(state, p, "exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"])
-        beta1, beta2, weight_decay = first_beta(group), part(group, "betas", 1), group["weight_decay"]
-        shrink, bias, rate = numbers(
+        beta1, beta2, weight_decay = first_beta(group), number_part(group, "betas", 1), group["weight_decay"]
+        shrink, bias, rate = map_numbers(
             _factors, p, (state["step"],), (group_option(group, "lr"), beta1), beta2, weight_decay
         )
         if weight_decay and group["decoupled_weight_decay"]:

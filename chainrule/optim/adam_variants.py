@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chainrule._src.ops import creation, elementwise
-from chainrule._src.tape.numbers import numbers, part
+from chainrule._src.tape.numbers import map_numbers, number_part
 from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import (
     Group,
@@ -54,11 +54,11 @@ class Adamax(Optimizer):
         """Update one parameter."""
         count_step(state, p, "exp_avg", "exp_inf")
         grad = add_weight_decay(grad, p, group)
-        beta1, beta2 = first_beta(group), part(group, "betas", 1)
+        beta1, beta2 = first_beta(group), number_part(group, "betas", 1)
         grad, mean, largest = as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_inf"])
         update_mean(mean, grad, beta1)
         largest.copy_(elementwise.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"])))
-        (rate,) = numbers(_rate, p, (state["step"],), (group_option(group, "lr"), beta1))
+        (rate,) = map_numbers(_rate, p, (state["step"],), (group_option(group, "lr"), beta1))
         as_real(p).sub_(mean / largest * rate)
 
 
@@ -78,10 +78,10 @@ class _MomentOptimizer(Optimizer):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Update both means; return the parameter, its gradient and the means, as real views of complex tensors."""
         count_step(state, p, "exp_avg", "exp_avg_sq")
-        beta1, beta2 = first_beta(group), part(group, "betas", 1)
+        beta1, beta2 = first_beta(group), number_part(group, "betas", 1)
         p, grad, mean, squares = as_real(p), as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_avg_sq"])
         if group["weight_decay"] and group["decoupled_weight_decay"]:
-            p.mul_(*numbers(_shrink_factor, p, (), (group_option(group, "lr"),), group["weight_decay"]))
+            p.mul_(*map_numbers(_shrink_factor, p, (), (group_option(group, "lr"),), group["weight_decay"]))
         else:
             grad = add_weight_decay(grad, p, group)
         update_mean(mean, grad, beta1)
@@ -124,9 +124,9 @@ class NAdam(_MomentOptimizer):
             state["mu_product"] = creation.tensor(1.0)
         p, grad, mean, squares = self._update_moments(p, grad, group, state)
         product, step = state["mu_product"], state["step"]
-        rest = first_beta(group), part(group, "betas", 1), group["momentum_decay"]
-        product.mul_(*numbers(_momentum, product, (step,), rest))
-        bias, of_grad, of_mean = numbers(_rates, p, (product, step), (group_option(group, "lr"), *rest))
+        rest = first_beta(group), number_part(group, "betas", 1), group["momentum_decay"]
+        product.mul_(*map_numbers(_momentum, product, (step,), rest))
+        bias, of_grad, of_mean = map_numbers(_rates, p, (product, step), (group_option(group, "lr"), *rest))
         root = squares.div(bias).sqrt().add_(group["eps"])
         p.sub_(grad / root * of_grad)
         p.sub_(mean / root * of_mean)
@@ -170,8 +170,8 @@ class RAdam(_MomentOptimizer):
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
         """Update one parameter."""
         p, _, mean, squares = self._update_moments(p, grad, group, state)
-        bias, root, reliable, rectified = numbers(
-            _factors, p, (state["step"],), (first_beta(group),), part(group, "betas", 1)
+        bias, root, reliable, rectified = map_numbers(
+            _factors, p, (state["step"],), (first_beta(group),), number_part(group, "betas", 1)
         )
         change = mean / bias * group_option(group, "lr", p)
         if reliable:

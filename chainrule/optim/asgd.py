@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from chainrule._src.ops import creation
-from chainrule._src.tape.numbers import numbers
+from chainrule._src.tape.numbers import map_numbers
 from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import Group, Optimizer, add_weight_decay, as_real, check_options, group_option
 
@@ -41,7 +41,7 @@ class ASGD(Optimizer):
             state.update({name: creation.tensor(number) for name, number in first.items()}, ax=creation.zeros_like(p))
         state["step"].add_(1)
         items, constants = (state["step"], state["eta"]), (group["lambd"], group["alpha"], group["t0"])
-        shrink, eta, following, mu = numbers(_factors, p, items, (group_option(group, "lr"),), *constants)
+        shrink, eta, following, mu = map_numbers(_factors, p, items, (group_option(group, "lr"),), *constants)
         grad = add_weight_decay(grad, p, group)
         p, average = as_real(p), as_real(state["ax"])
         p.mul_(shrink)

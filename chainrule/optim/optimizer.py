@@ -13,7 +13,7 @@ from chainrule._src.ops import creation
 from chainrule._src.ops.memory import view_as_real
 from chainrule._src.table import arithmetic
 from chainrule._src.tape.dispatch import bind, cast
-from chainrule._src.tape.numbers import beside, number, part
+from chainrule._src.tape.numbers import number_dtype_for, number_item, number_part
 from chainrule._src.tape.tensor import Tensor
 
 Group = dict[str, Any]
@@ -152,16 +152,16 @@ def group_option(group: Group, name: str, like: Tensor | None = None) -> Any:
 
     Schedulers change options, so a compiled function must read them in each call.
     """
-    found = number(group, name)
+    found = number_item(group, name)
     if found is None:
         return group[name]
-    return cast(found, beside(like)) if like is not None and isinstance(found, Tensor) else found
+    return cast(found, number_dtype_for(like)) if like is not None and isinstance(found, Tensor) else found
 
 
 def first_beta(group: Group) -> Any:
     """Return the first of a group's betas, which some schedulers change between calls."""
-    found = number(group, "betas", 0) if group.get("max_momentum") is not None else None
-    return part(group, "betas", 0) if found is None else found
+    found = number_item(group, "betas", 0) if group.get("max_momentum") is not None else None
+    return number_part(group, "betas", 0) if found is None else found
 
 
 def count_step(state: dict[str, Tensor], p: Tensor, *names: str) -> None:
@@ -180,7 +180,7 @@ def add_weight_decay(grad: Tensor, p: Tensor, group: Group) -> Tensor:
 def update_mean(mean: Tensor, grad: Tensor, beta: TensorLike) -> Tensor:
     """Update a running mean in place: mean ← beta·mean + (1 − beta)·grad."""
     if isinstance(beta, Tensor):
-        return mean.copy_(bind(arithmetic.lerp, (mean, grad, cast(1 - beta, beside(mean))), {}))
+        return mean.copy_(bind(arithmetic.lerp, (mean, grad, cast(1 - beta, number_dtype_for(mean))), {}))
     return mean.lerp_(grad, 1 - beta)
 
 

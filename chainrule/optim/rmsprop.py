@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from chainrule._src.tape.numbers import nonzero
+from chainrule._src.tape.numbers import is_nonzero_item
 from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import (
     Group,
@@ -54,7 +54,7 @@ class RMSprop(Optimizer):
             mean = as_real(state["grad_avg"]).lerp_(grad, 1 - keep)
             squares = squares.addcmul(mean, mean, value=-1)
         root = squares.sqrt().add_(group["eps"])
-        if nonzero(group, "momentum"):
+        if is_nonzero_item(group, "momentum"):
             change = as_real(state["momentum_buffer"]).mul_(group_option(group, "momentum", p)).addcdiv_(grad, root)
         else:
             change = grad / root

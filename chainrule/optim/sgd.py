@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from chainrule._src.tape.numbers import nonzero
+from chainrule._src.tape.numbers import is_nonzero_item
 from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import Group, Optimizer, add_weight_decay, check_options, group_option
 
@@ -45,7 +45,7 @@ class SGD(Optimizer):
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
         """Update one parameter."""
         grad = add_weight_decay(grad, p, group)
-        if nonzero(group, "momentum"):
+        if is_nonzero_item(group, "momentum"):
             momentum = group_option(group, "momentum", p)
             if state.get("momentum_buffer") is None:
                 state["momentum_buffer"] = grad.detach().clone()

@@ -27,7 +27,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, Params
 from chainrule._src.ops import matrices
 from chainrule._src.table import matrix_functions as rows
 from chainrule._src.tape.protocol import ArrayLike
-from chainrule._src.tape.tensor import Tensor, wrapped
+from chainrule._src.tape.tensor import Tensor, tensor_of
 from chainrule.scipy.derivatives import scipy_module
 from chainrule.sparse.arrays import apply_primitive, coo
 
@@ -253,7 +253,7 @@ def _tensor(x: object) -> Tensor:
     return (
         opened
         if isinstance(opened, Tensor)
-        else wrapped(opened if isinstance(opened, ArrayLike) else np.asarray(opened))
+        else tensor_of(opened if isinstance(opened, ArrayLike) else np.asarray(opened))
     )
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import Array, faced, unfaced
+from chainrule._src.api.array import Array, in_api_of_argument, unfaced
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign, in_memory
 from chainrule._src.tape.foreign_operands import numbers_of
-from chainrule._src.tape.modes import recording
-from chainrule._src.tape.protocol import ArrayLike, plain
+from chainrule._src.tape.modes import is_recording
+from chainrule._src.tape.protocol import ArrayLike, as_plain_array
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.arguments import array_like
 
@@ -139,7 +139,7 @@ def plain_value(x: object, what: str) -> ndarray:
     tensor = unfaced(x)
     value = tensor._raw if isinstance(tensor, Tensor) else tensor
     if is_foreign(type(value)):
-        value = plain(value)
+        value = as_plain_array(value)
     if type(value) is Foreign:
         raise errors.foreign_to_numpy(value)
     if isinstance(value, ArrayLike):
@@ -160,9 +160,9 @@ def plain_value(x: object, what: str) -> ndarray:
 def _like_leaf(part: TensorLike, leaf: AnyArray) -> AnyArray:
     """Convert a part of the vector to the type of the user's leaf: a tensor or an array."""
     if type(part) is Array:
-        return faced(part._tensor, leaf)
+        return in_api_of_argument(part._tensor, leaf)
     if isinstance(part, Tensor):
-        return faced(part, leaf)
+        return in_api_of_argument(part, leaf)
     return wrap(np.asarray(part)) if isinstance(leaf, (Tensor, ArrayLike)) else np.asarray(part)
 
 
@@ -197,7 +197,7 @@ def output_value(y: TensorLike, what: str) -> ndarray:
     tensor = unfaced(y)
     if isinstance(tensor, Tensor) and (
         (isinstance(tensor._raw, ArrayLike) and type(tensor._raw) is not Foreign)
-        or (tensor._edge is not None and recording())
+        or (tensor._edge is not None and is_recording())
     ):
         raise RuntimeError(
             f"{what} depends on a differentiated value, but SciPy's solvers are not differentiable: call the solver with "

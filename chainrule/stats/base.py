@@ -22,7 +22,7 @@ from chainrule._src.ops.incomplete import log_of_share
 from chainrule._src.ops.random import Generator, _drawn
 from chainrule._src.ops.scipy_special import NAMES
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.protocol import ArrayLike, detached
+from chainrule._src.tape.protocol import ArrayLike, strip_derivatives
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule.stats.operands import (
     array_like,
@@ -53,7 +53,7 @@ def draw(name: str, parameters: Any, size: Any, random_state: Seed, *others: Any
     """
     values = [concrete_values(x) for x in parameters]
     if LOCAL.recorder is not None:
-        LOCAL.recorder.drawing_from(None)  # raises: this program cannot be recorded
+        LOCAL.recorder.register_generator(None)  # raises: this program cannot be recorded
     if any(value is None for value in values):
         raise RuntimeError(
             f"{name}.rvs inside vmap would draw with parameters that differ between the examples: draw outside of it, or use "
@@ -339,7 +339,7 @@ class Discrete(RandomVariable):
     _logpmf: StandardFormula = _no_formula("logpmf")
 
     def _standard(self, method: str, x: AnyArray, loc: AnyArray, scale: AnyArray) -> AnyArray:
-        y = detached(x) - detached(loc)
+        y = strip_derivatives(x) - strip_derivatives(loc)
         return y if method == "logpmf" else np.floor(y)
 
     def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:

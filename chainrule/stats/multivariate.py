@@ -61,7 +61,7 @@ class DiscreteMultivariate(Multivariate):
 def _sampling_values(name: str, *parameters: Any) -> list[Any]:
     """Return the parameters' concrete values, for sampling with SciPy; raise inside ``vmap``."""
     if LOCAL.recorder is not None:
-        LOCAL.recorder.drawing_from(None)
+        LOCAL.recorder.register_generator(None)
     values = [concrete_values(x) for x in parameters]
     if any(value is None for value in values) or any(level.size is not None for level in STACK.levels):
         raise RuntimeError(f"{name}.rvs cannot draw inside vmap: draw outside of it")

@@ -13,8 +13,8 @@ from chainrule._src.interpreters.dual import Dual
 from chainrule._src.rules.primitive import Primitive, unsupported
 from chainrule._src.tape import engine
 from chainrule._src.tape.node import Leaf
-from chainrule._src.tape.tensor import Tensor, wrapped
-from chainrule._src.transforms.differences import normal_like, worst
+from chainrule._src.tape.tensor import Tensor, tensor_of
+from chainrule._src.transforms.differences import largest_difference, normal_like
 from chainrule.testing.samples import Sample
 
 ndarray = np.ndarray
@@ -59,7 +59,7 @@ class Case:
         tolerance: float,
         operand: int | None = None,
     ) -> None:
-        problem = worst(got, expected, tolerance)
+        problem = largest_difference(got, expected, tolerance)
         if problem is not None:
             at, g, e = problem
             self.fail(what + (" (shapes)" if at == "shape" else ""), g, e, operand, None if at == "shape" else at)
@@ -105,7 +105,7 @@ def as_tuple(x: object) -> tuple[Any, ...]:
 
 
 def on_tape(data: TensorLike) -> Tensor:
-    tensor = wrapped(data)
+    tensor = tensor_of(data)
     if tensor._edge is None:
         tensor._edge = Leaf(tensor)
     return tensor
@@ -119,7 +119,7 @@ def sweep(leaves: list[Tensor], outs: object, gs: object, create_graph: bool) ->
         return [None] * len(leaves)
     found: list[Any] = engine.sweep(
         [edge for edge, _ in roots],
-        [wrapped(g) if create_graph else g for _, g in roots],
+        [tensor_of(g) if create_graph else g for _, g in roots],
         [leaf._edge for leaf in leaves],
         retain_graph=True,
         create_graph=create_graph,

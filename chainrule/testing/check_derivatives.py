@@ -14,9 +14,9 @@ from chainrule._src.transforms.differences import (
     ROUNDING_TOLERANCE,
     all_along,
     all_of,
-    along,
-    inner,
+    directional_derivative,
     normal_like,
+    real_inner_product,
 )
 from chainrule.testing.case import LEVEL, Case, as_tuple, duals, on_tape, or_zeros, push, sweep
 
@@ -33,11 +33,11 @@ def check_vjp(case: Case) -> None:
 
         def loss(moved: AnyArray, i: int = i) -> float:
             outs = case.value(case.moved(i, moved))
-            return sum(inner(g, outs[k]) for g, k in zip(gs, floats))
+            return sum(real_inner_product(g, outs[k]) for g, k in zip(gs, floats))
 
         directions = list(case.sample.directions(i, x))
         expected = all_along(loss, x, directions)
-        case.agree("VJP", [inner(got, d) for d in directions], expected, DIFFERENCE_TOLERANCE, i)
+        case.agree("VJP", [real_inner_product(got, d) for d in directions], expected, DIFFERENCE_TOLERANCE, i)
 
 
 def check_jvp(case: Case) -> None:
@@ -62,9 +62,9 @@ def check_adjoint(case: Case) -> None:
         return
     gs = case.cotangents(case.operands, 1)
     tangents = {i: case.sample.direction(i, case.operands[i], 3) for i in case.wanted}
-    forward = sum(inner(g, t) for g, t in zip(gs, push(case, case.operands, tangents)))
+    forward = sum(real_inner_product(g, t) for g, t in zip(gs, push(case, case.operands, tangents)))
     pulled = case.pull(case.operands, gs)
-    backward = sum(inner(or_zeros(r, case.operands[i]), tangents[i]) for i, r in zip(case.wanted, pulled))
+    backward = sum(real_inner_product(or_zeros(r, case.operands[i]), tangents[i]) for i, r in zip(case.wanted, pulled))
     case.agree("adjoint identity (JVP, VJP)", forward, backward, ROUNDING_TOLERANCE)
 
 
@@ -86,7 +86,7 @@ def check_second_order(case: Case) -> None:
 
     def pulled(operands: tuple[TensorLike, ...], cotangents: list[AnyArray]) -> float:
         found = case.pull(operands, cotangents)
-        return sum(inner(w, or_zeros(r, w)) for w, r in zip(weights, found))
+        return sum(real_inner_product(w, or_zeros(r, w)) for w, r in zip(weights, found))
 
     # reverse over reverse: the gradient of ⟨weights, VJP(x, g)⟩ with respect to x and g
     leaves, outs = case.run(case.operands, case.wanted)
@@ -104,16 +104,18 @@ def check_second_order(case: Case) -> None:
         def at_operand(moved: AnyArray, i: int = i) -> float:
             return pulled(case.moved(i, moved), gs)
 
-        got = inner(or_zeros(second[n], x), direction)
-        case.agree("derivative of the VJP", got, along(at_operand, x, direction), DIFFERENCE_TOLERANCE, i)
+        got = real_inner_product(or_zeros(second[n], x), direction)
+        case.agree(
+            "derivative of the VJP", got, directional_derivative(at_operand, x, direction), DIFFERENCE_TOLERANCE, i
+        )
     for n, g in enumerate(gs):
         direction = normal_like(g, 23)
 
         def at_cotangent(moved: AnyArray, n: int = n) -> float:
             return pulled(case.operands, [*gs[:n], moved, *gs[n + 1 :]])
 
-        expected = along(at_cotangent, g, direction)
-        got = inner(or_zeros(second[len(leaves) + n], g), direction)
+        expected = directional_derivative(at_cotangent, g, direction)
+        got = real_inner_product(or_zeros(second[len(leaves) + n], g), direction)
         case.agree("derivative of the VJP along the cotangent", got, expected, DIFFERENCE_TOLERANCE)
 
     # forward over reverse: the VJP's tangent
@@ -151,7 +153,7 @@ def check_second_order(case: Case) -> None:
         x, direction = case.operands[i], _normalized(weights[n])
 
         def pushed(moved: AnyArray, i: int = i) -> float:
-            return sum(inner(g, t) for g, t in zip(gs, push(case, case.moved(i, moved), tangents)))
+            return sum(real_inner_product(g, t) for g, t in zip(gs, push(case, case.moved(i, moved), tangents)))
 
-        got = inner(or_zeros(gradients_back[n], x), direction)
-        case.agree("VJP of the JVP", got, along(pushed, x, direction), DIFFERENCE_TOLERANCE, i)
+        got = real_inner_product(or_zeros(gradients_back[n], x), direction)
+        case.agree("VJP of the JVP", got, directional_derivative(pushed, x, direction), DIFFERENCE_TOLERANCE, i)

@@ -30,7 +30,7 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, DTypeLike, NumpyArray
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.transforms.differences import normal
+from chainrule._src.transforms.differences import normal_sample
 
 ndarray = np.ndarray
 _KINK = 0.02  # minimal distance of samples from multiples of 1/2
@@ -133,7 +133,7 @@ class Sample:
     def direction(self, position: int, operand: AnyArray, seed: int) -> Any:
         """Return a random direction that preserves an operand's structure."""
         rng = np.random.default_rng((seed, position, 7))
-        return _PROJECT[self.makes[position]](normal(rng, operand.shape, self.complex)).astype(operand.dtype)
+        return _PROJECT[self.makes[position]](normal_sample(rng, operand.shape, self.complex)).astype(operand.dtype)
 
 
 def _spread(rng: np.random.Generator, ranks: NumpyArray, n: int, domain: tuple[float, float]) -> Any:

@@ -22,7 +22,7 @@ from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import CheckpointError
 from chainrule._src.tape import saved
 from chainrule._src.tape.levels import STACK
-from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, is_recording
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.versions import CLOCK, writes_of
 from chainrule._src.transforms.backward import backward
@@ -151,7 +151,7 @@ def checkpoint(
             raise ValueError("Passing both `context_fn` and `budget` is not supported.")
         if budget < 0:
             raise ValueError(f"budget is a number of bytes, not {budget}")
-    if not recording():
+    if not is_recording():
         return function(*args, **kwargs)
     if _SETTINGS.early_stop is not None:
         early_stop = _SETTINGS.early_stop
@@ -166,7 +166,7 @@ def checkpoint(
             return function(*args, **kwargs)
     finally:
         leftover_hooks, LOCAL.saved_hooks = LOCAL.saved_hooks, hooks  # also if Ctrl-C interrupted the context's exit
-        del SPECIAL[: max(0, len(leftover_hooks) - len(hooks))]
+        del ACTIVE_MODES[: max(0, len(leftover_hooks) - len(hooks))]
 
 
 class _Recomputation:
@@ -221,7 +221,7 @@ class _Argument:
         if self.is_array:  # a separate tensor: a later write to the Array leaves its memory unchanged
             value = wrap(value.tensor._raw, value.tensor._edge)
         self.packed = value
-        if isinstance(value, Tensor) and saved.active():
+        if isinstance(value, Tensor) and saved.has_hooks():
             self.packed = saved.pack_one(value._raw)
             self.edge = value._edge
 

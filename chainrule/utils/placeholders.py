@@ -70,7 +70,7 @@ class Frame:
     @contextmanager
     def first_run(self) -> Iterator[None]:
         """Replace saved values by placeholders in the block."""
-        saved.push(self._reserve, fill)
+        saved.push_hooks(self._reserve, fill)
         try:
             if self.debug:
                 with _Log(self.log):
@@ -78,7 +78,7 @@ class Frame:
             else:
                 yield
         finally:
-            saved.pop()
+            saved.pop_hooks()
             self.ended = next_seq()
 
     def inside(self, tensor: Tensor) -> bool:
@@ -97,7 +97,7 @@ class Frame:
     def second_run(self) -> dict[int, SavedValue]:
         """Run the function again; return the values of all placeholders that are still referenced."""
         run = _SecondRun(self)
-        saved.push(run.pack, _identity)
+        saved.push_hooks(run.pack, _identity)
         try:
             if self.debug:
                 with _Log(run.log):
@@ -108,7 +108,7 @@ class Frame:
             if stop.args[0] is not run:
                 raise
         finally:
-            saved.pop()
+            saved.pop_hooks()
         run.verify()
         return run.values
 

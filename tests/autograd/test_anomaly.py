@@ -103,9 +103,9 @@ def test_it_can_be_switched_off_from_under_another_watch():
         (torch.sqrt(leaf(0.0)) * 0).sum().backward()
     assert not torch.is_anomaly_enabled() and len(prof.function_events) == 6
     (torch.sqrt(leaf(0.0)) * 0).sum().backward()
-    from chainrule._src.tape.modes import LOCAL, SPECIAL
+    from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 
-    assert LOCAL.watch is None and not SPECIAL
+    assert LOCAL.watch is None and not ACTIVE_MODES
 
 
 # -- backward --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 import chainrule as cr
 from chainrule._src.interpreters.dual import FORWARD
 from chainrule._src.tape.levels import STACK
-from chainrule._src.transforms.differences import along
+from chainrule._src.transforms.differences import directional_derivative
 from chainrule.autograd import forward_ad as fw
 
 X = np.array([[1.2, -0.4, 0.7], [0.3, 2.0, -1.1], [0.5, 0.1, 1.9]])
@@ -34,7 +34,7 @@ def test_tangents_agree_with_differences(name):
         y = f(fw.make_dual(cr.from_numpy(X), cr.from_numpy(V)))
         primal, tangent = fw.unpack_dual(y)
     np.testing.assert_allclose(primal.numpy(), f(X), rtol=1e-12)
-    np.testing.assert_allclose(tangent.numpy(), along(f, X, V), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(tangent.numpy(), directional_derivative(f, X, V), rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n != "sorting"])
@@ -49,7 +49,7 @@ def test_forward_over_reverse_agrees_with_reverse_over_forward(name):
         (second,) = cr.autograd.grad(tangent, x)
     np.testing.assert_allclose(first.numpy(), second.numpy(), rtol=1e-10, atol=1e-12)
     gradient = cr.func.grad(lambda x: np.sum(np.sin(f(x))))
-    np.testing.assert_allclose(first.numpy(), along(gradient, X, V), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(first.numpy(), directional_derivative(gradient, X, V), rtol=1e-6, atol=1e-8)
 
 
 def test_the_tangent_takes_the_dtype_of_its_primal():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.transforms.differences import along
+from chainrule._src.transforms.differences import directional_derivative
 
 MODES = ["auto", "forward", "reverse"]
 X = np.array([0.3, -1.2, 2.0])
@@ -15,7 +15,7 @@ W = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 0.25]])
 
 def differences(f, x):
     """Return the Jacobian of a NumPy function by central differences, of shape (*f(x).shape, *x.shape)."""
-    columns = [along(f, x, e.reshape(x.shape)) for e in np.eye(x.size)]
+    columns = [directional_derivative(f, x, e.reshape(x.shape)) for e in np.eye(x.size)]
     return np.stack(columns, -1).reshape(*np.shape(f(x)), *x.shape)
 
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import chainrule as torch
-from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule.autograd import profiler
 
 
@@ -162,7 +162,7 @@ def test_profiles_nest_and_leave_nothing_behind():
             torch.sin(x)
     assert [e.key for e in outer.function_events] == ["exp", "both", "sin"]
     assert [e.key for e in inner.function_events] == ["both", "sin"]
-    assert LOCAL.watch is None and not SPECIAL
+    assert LOCAL.watch is None and not ACTIVE_MODES
 
 
 def test_errors_inside_end_their_events():
@@ -170,7 +170,7 @@ def test_errors_inside_end_their_events():
     with pytest.raises(RuntimeError), profiler.profile() as prof, profiler.record_function("label"):
         torch.mm(x.reshape(1, 3), x.reshape(1, 3))
     assert all(e.end >= e.start for e in prof.function_events) and prof.function_events[0].key == "label"
-    assert LOCAL.watch is None and not SPECIAL
+    assert LOCAL.watch is None and not ACTIVE_MODES
 
 
 def test_record_function_without_a_profile_and_as_a_decorator():

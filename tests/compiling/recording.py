@@ -25,7 +25,7 @@ class Written:
         call.function = function
         call.method = method or ("__call__" if isinstance(function, np.ufunc) else "")
         call.args, call.kwargs, call.pure = args, kwargs, pure
-        call.row, call.code, call.lasti, call.kept, call.step = "", None, 0, False, None
+        call.op_name, call.code, call.lasti, call.kept, call.step = "", None, 0, False, None
         found = (getattr(function, call.method) if call.method else function)(*arrays(args), **arrays(kwargs))
         several = isinstance(found, (tuple, list))
         call.results = tuple(self.var(np.asarray(x)) for x in (found if several else (found,)))

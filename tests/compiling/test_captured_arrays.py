@@ -116,7 +116,7 @@ def test_guards_of_arrays_hold_in_python_as_in_c(name, monkeypatch):
 
     monkeypatch.setattr(guards, "_first_broken", both)
     compiled = follows(*CAPTURED[name], DIFFERENTIATED["itself"])
-    arrays = [g for r in compiled.recordings for g in r.references.guards if g.kind == guards.GuardKind.ARRAY]
+    arrays = [g for r in compiled.recordings for g in r.guard_sets.guards if g.kind == guards.GuardKind.ARRAY]
     assert arrays
     if guards.native.AVAILABLE:
         assert all(a == -1 or b >= 0 for a, b in found)
@@ -129,7 +129,7 @@ def test_parts_that_a_function_makes_are_not_looked_at():
     assert np.array_equal(f(X), X * data.sum(0))
     (found,) = f.recordings
     gc.collect()
-    assert [g.thing is data for g in found.references.guards if g.kind == guards.GuardKind.ARRAY] == [True]
+    assert [g.target is data for g in found.guard_sets.guards if g.kind == guards.GuardKind.ARRAY] == [True]
 
 
 # -- changes of state --------------------------------------------------------------------------------------------------

@@ -288,9 +288,9 @@ def test_changes_that_do_not_matter_record_nothing_again(change):
         assert compiled(X).tolist() == [4.0, 8.0]
         HARMLESS[change](cls, k)
     (tree,) = [tree for trees in compiled._trees.values() for tree in trees]
-    assert len(tree.references._sets) == len(compiled.recordings) == 1 and not compiled._eager
-    assert tree.references.hold()
-    assert guards._first_broken(tree.references._sets[0], 0, guards.MISSING) == -1, "guards are not renewed"
+    assert len(tree.guard_sets._sets) == len(compiled.recordings) == 1 and not compiled._eager
+    assert tree.guard_sets.hold()
+    assert guards._first_broken(tree.guard_sets._sets[0], 0, guards.MISSING) == -1, "guards are not renewed"
 
 
 def test_one_guard_stands_for_a_class():
@@ -298,7 +298,7 @@ def test_one_guard_stands_for_a_class():
     f.C.__add__ = f.C.__mul__ = f.C.__float__ = lambda self, x=0.0: x + 1.0
     compiled = cr.compile(lambda x: x * ((f.s + 1.0) * 2.0 + float(f.s) + len([f.s]) + f.s.k))
     compiled(X)
-    kinds = [guard.kind for guard in compiled.recordings[0].references.guards if guard.thing in (f.C, f.Meta)]
+    kinds = [guard.kind for guard in compiled.recordings[0].guard_sets.guards if guard.target in (f.C, f.Meta)]
     assert sorted(kinds) == [GuardKind.VERSION, GuardKind.VERSION, GuardKind.CLASS]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.tape.versions import samples
+from chainrule._src.tape.versions import sample_elements
 
 T = cr.tensor
 rng = np.random.default_rng(0)
@@ -333,7 +333,7 @@ def test_what_is_computed_from_plain_arrays_alone_is_computed_anew():
     "array", [np.ones(10**5), np.ones((2, 10**5)).T, np.ones((2, 10**5))[:, ::3], np.ones((9,) * 5).T[::2]]
 )
 def test_a_few_elements_from_everywhere_stand_for_a_large_array(array):
-    some = samples(array)
+    some = sample_elements(array)
     assert np.may_share_memory(some, array) and 100 < some.size < 3000
 
 
@@ -649,7 +649,7 @@ def test_a_promise_costs_nothing_and_is_taken_at_its_word():
     assert f(np.ones(1)) == 2.0
     scale[0] = 5.0
     assert f(np.ones(1)) == 2.0  # as declared
-    assert [guard.key for guard in f.recordings[0].references.guards] == ["_default"]  # the dtype of new tensors
+    assert [guard.key for guard in f.recordings[0].guard_sets.guards] == ["_default"]  # the dtype of new tensors
 
 
 def test_what_is_refused_is_put_back():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.compiling import body_cache, control_flow, iterated
+from chainrule._src.compiling import body_cache, control_flow, scan_lowering
 from chainrule._src.native import AVAILABLE
 
 rng = np.random.default_rng(0)
@@ -200,7 +200,7 @@ def test_native_loops_give_the_bits_of_plans_called_by_python(name, reverse, mon
     within, call = results(True)
     if AVAILABLE:
         assert call.plan(W, B).executor == "native"
-    monkeypatch.setattr(iterated, "AVAILABLE", False)
+    monkeypatch.setattr(scan_lowering, "AVAILABLE", False)
     assert native == within == results(False)[0]
 
 

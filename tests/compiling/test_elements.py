@@ -10,7 +10,7 @@ from compiling.recording import Written
 
 import chainrule as cr
 from chainrule._src.compiling.plan import ExecutionPlan
-from chainrule._src.interpreters.trace_types import RowCallable
+from chainrule._src.interpreters.trace_types import PrimitiveFunction
 from chainrule._src.native import AVAILABLE
 from chainrule._src.rules.primitive import TABLE
 
@@ -108,7 +108,7 @@ def test_arrays_that_are_zero_but_for_a_part(shape, part, index, dtype):
     def array():
         return normal(part, dtype)
 
-    embed = RowCallable(TABLE["embed"], {"shape": shape, "index": index})
+    embed = PrimitiveFunction(TABLE["embed"], {"shape": shape, "index": index})
     p = Written(array(), array())
     x, y = p.inputs
     first, second = p(embed, p(np.multiply, x, y)), p(embed, x)
@@ -123,14 +123,14 @@ def test_parts_of_one_shape_at_other_places():
     """Calls that differ only in their parameters are distinguished."""
     p = Written(np.array(3.0))
     (x,) = p.inputs
-    parts = [p(RowCallable(TABLE["embed"], {"shape": (3,), "index": (k,)}), x) for k in (0, 1, 2, -1)]
-    longer = p(RowCallable(TABLE["embed"], {"shape": (4,), "index": (0,)}), x)
+    parts = [p(PrimitiveFunction(TABLE["embed"], {"shape": (3,), "index": (k,)}), x) for k in (0, 1, 2, -1)]
+    longer = p(PrimitiveFunction(TABLE["embed"], {"shape": (4,), "index": (0,)}), x)
     p.outputs = [*parts, longer]
     check(p, [np.array(-1.0)])
 
 
 def whole(name, **params):
-    return RowCallable(TABLE[name], params)
+    return PrimitiveFunction(TABLE[name], params)
 
 
 STEPS = [

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.compiling import recording
+from chainrule._src.compiling import function_trace
 
 nn, optim = cr.nn, cr.optim
 recorded = importlib.import_module("chainrule._src.compiling.compiled")
@@ -146,7 +146,9 @@ STEPS = [
 @pytest.mark.parametrize(("name", "schedule"), STEPS)
 def test_a_training_step_is_recorded_once(name, schedule, monkeypatch):
     runs = []
-    monkeypatch.setattr(recorded, "record", lambda *args: runs.append(1) or recording.record(*args))
+    monkeypatch.setattr(
+        recorded, "trace_function", lambda *args: runs.append(1) or function_trace.trace_function(*args)
+    )
     found = of_layers(OPTIMIZERS[name], CYCLE[schedule], True)
     same(found, of_layers(OPTIMIZERS[name], CYCLE[schedule], False))
     assert not found[2]._eager and 1 <= len(found[2].recordings) <= 2 and len(runs) <= 3

@@ -192,7 +192,7 @@ def blas_threads(count):
     """Set the number of threads of NumPy's OpenBLAS temporarily."""
     names = "openblas_get_num_threads", "openblas_set_num_threads"
     found = [blas_function(name) for name in names]
-    if None in found or not factors.available():
+    if None in found or not factors.factors_are_available():
         pytest.skip("NumPy's LAPACK is another one")
     before = ctypes.CFUNCTYPE(ctypes.c_int)(found[0].address)()
     change = ctypes.CFUNCTYPE(None, ctypes.c_int)(found[1].address)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from compiling.recording import Written
 
-from chainrule._src.compiling.layout import ARENA, Buffer, arrange
+from chainrule._src.compiling.layout import ARENA, Buffer, assign_arena_offsets
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.python_executor import Changed
 from chainrule._src.native import AVAILABLE
@@ -329,7 +329,7 @@ def test_places_in_the_arena_do_not_overlap():
             buffer.first = int(r.integers(100))
             buffer.last = buffer.first + int(r.integers(20))
             buffers.append(buffer)
-        size = arrange(buffers)
+        size = assign_arena_offsets(buffers)
         assert size >= max(sum(b.nbytes for b in buffers if b.first <= time <= b.last) for time in range(120))
         for k, a in enumerate(buffers):
             assert 0 <= a.offset <= size - a.nbytes and a.offset % 64 == 0

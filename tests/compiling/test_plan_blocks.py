@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from compiling.recording import Written
 
-from chainrule._src.compiling.native_executor import Native, Words, rows_of_block
+from chainrule._src.compiling.native_executor import Native, ProgramEncoder, rows_of_block
 from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering
@@ -38,7 +38,7 @@ def test_rows(shape):
 def test_what_waits_for_nothing_is_in_one_group():
     plan = ExecutionPlan(normalized(400, 64))
     (group,) = plan.groups
-    assert [work.loop.name for work in group.works] == ["multiply", "add", "subtract", "tanh", "multiply"]
+    assert [work.loop.name for work in group.kernel_calls] == ["multiply", "add", "subtract", "tanh", "multiply"]
     assert plan.memory == 400 * 64 * 8  # the operand of the sum; the others are in blocks
 
 
@@ -51,4 +51,4 @@ def test_blocks_are_small(row):
         assert rows * (group.row or 1) <= 1 << 16 and rows <= group.total // (group.row or 1)
         assert rows * (group.row or 1) % 64 == 0 or rows == group.total // (group.row or 1)
     assert native.groups
-    assert isinstance(native.words(), Words)
+    assert isinstance(native.encode(), ProgramEncoder)

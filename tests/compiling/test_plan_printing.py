@@ -14,9 +14,9 @@ def program(n):
     p = Written(np.linspace(0.0, 1.0, n), np.eye(3, dtype=np.float32), constants=[np.arange(3.0)])
     x, y = p.inputs
     a = p(np.exp, x)
-    p.calls[-1].row = "exp"
+    p.calls[-1].op_name = "exp"
     b = p(np.multiply, a, 2.0)
-    p.calls[-1].row = "mul"
+    p.calls[-1].op_name = "mul"
     p.calls[-1].code, p.calls[-1].lasti = program.__code__, 0
     c = p(np.add, b, p(operator.getitem, x, slice(None, None, -1)))
     squared = p(np.linalg.matrix_power, y, 2)

@@ -45,10 +45,10 @@ def costs(monkeypatch):
             costs.now += getattr(costs, seconds)
             return original(*args, **kwargs)
 
-        seconds = {"record": "trace", "end_eager": "eager", "_signature": "lookup", "replayed": "replay"}[name]
+        seconds = {"trace_function": "trace", "end_eager": "eager", "_signature": "lookup", "replayed": "replay"}[name]
         monkeypatch.setattr(owner, name, wrapper)
 
-    taking("record", compiled_module)
+    taking("trace_function", compiled_module)
     taking("end_eager", TraceBudget)
     taking("_signature", compiled_module.Compiled)
     monkeypatch.setattr(

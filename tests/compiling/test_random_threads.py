@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.compiling import generators, recording
+from chainrule._src.compiling import function_trace, generators
 
 pytest.importorskip("scipy.sparse")
 import scipy.sparse
@@ -41,7 +41,7 @@ def other():
 @pytest.fixture
 def drawn(other, monkeypatch):
     """Return the numbers that the other thread draws, one of each generator during each recording."""
-    found, run = [], recording._run
+    found, run = [], function_trace._trace_in_level
 
     def run_beside(*args):
         try:
@@ -49,7 +49,7 @@ def drawn(other, monkeypatch):
         finally:
             found.append(other(lambda: (random.random(), np.random.rand())))
 
-    monkeypatch.setattr(recording, "_run", run_beside)
+    monkeypatch.setattr(function_trace, "_trace_in_level", run_beside)
     monkeypatch.setattr(generators, "_changing", lambda: True)
     return found
 

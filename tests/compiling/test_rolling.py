@@ -12,8 +12,8 @@ from native.random_loops import LoopMaker
 import chainrule as cr
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.compiling import rolling
-from chainrule._src.compiling.grouping import Work
-from chainrule._src.compiling.layout import Arena, padded
+from chainrule._src.compiling.grouping import KernelCall
+from chainrule._src.compiling.layout import Arena, arena_nbytes
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.native import AVAILABLE, Runner, code
 
@@ -245,7 +245,7 @@ def test_free_memory_is_joined():
         else:
             nbytes = int(r.integers(1, 2000))
             start = arena.take(nbytes)
-            assert all(start + padded(nbytes) <= s or s + padded(n) <= start for s, n in taken.items())
+            assert all(start + arena_nbytes(nbytes) <= s or s + arena_nbytes(n) <= start for s, n in taken.items())
             taken[start] = nbytes
     for start, nbytes in taken.items():
         arena.release(start, nbytes)
@@ -292,11 +292,11 @@ def test_what_is_found_is_the_same_loops():
 
 
 def _length(item):
-    if type(item) is Work:
+    if type(item) is KernelCall:
         return 1
     if type(item) is rolling.Rolled:
         return item.count * sum(_length(inner) for inner in item.items)
-    return len(item.works)
+    return len(item.kernel_calls)
 
 
 def scanned(A, x):

@@ -16,7 +16,7 @@ from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.interpreters import recorder, traced
 from chainrule._src.interpreters.trace_types import Var
-from chainrule._src.interpreters.traced import flat
+from chainrule._src.interpreters.traced import flat_leaves
 from chainrule._src.tape import engine
 
 pytestmark = pytest.mark.skipif(native.LOOPS is None, reason="there is no extension")
@@ -120,7 +120,7 @@ def noted(monkeypatch):
     def noting(self):
         order = {}  # number of a Var -> its index in the order of the trace: calls that were appended again skip numbers
         for call in self.calls:
-            for x in (*flat(call.args), *flat(call.kwargs), *call.results):
+            for x in (*flat_leaves(call.args), *flat_leaves(call.kwargs), *call.results):
                 if type(x) is Var:
                     order.setdefault(x.number, len(order))
         state = (
@@ -140,7 +140,7 @@ def _described(call, order):
     place = call.code and (call.code.co_name, list(call.code.co_positions())[call.lasti // 2][0])
     function = getattr(call.function, "__name__", str(call.function))
     arguments = re.sub(r"%(\d+)", lambda match: f"%{order[int(match[1])]}", repr((call.args, call.kwargs)))
-    return function, call.method, arguments, parts, call.row, call.pure, call.kept, place
+    return function, call.method, arguments, parts, call.op_name, call.pure, call.kept, place
 
 
 def compiled(function):

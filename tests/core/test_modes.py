@@ -15,7 +15,7 @@ import chainrule as cr
 from chainrule._src.api.watch import Watch
 from chainrule._src.tape import accumulate, node, versions
 from chainrule._src.tape.levels import STACK
-from chainrule._src.tape.modes import LOCAL, MODES, SPECIAL, WATCHES
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, MODES, WATCHES
 from chainrule._src.transforms import graph
 from chainrule.utils import randomness
 from chainrule.utils.checkpoint import checkpoint
@@ -35,16 +35,16 @@ def watches():
 def consistent():
     on = watches()
     entries = (not LOCAL.mode.records) + len(LOCAL.saved_hooks) + len(on)
-    return (len(SPECIAL), len(WATCHES)) == (entries, len(on))
+    return (len(ACTIVE_MODES), len(WATCHES)) == (entries, len(on))
 
 
 @pytest.fixture(autouse=True)
 def usual():
     gc.collect()
-    assert LOCAL.mode is USUAL and not SPECIAL and not WATCHES
+    assert LOCAL.mode is USUAL and not ACTIVE_MODES and not WATCHES
     yield
     gc.collect()
-    assert LOCAL.mode is USUAL and not SPECIAL and not WATCHES
+    assert LOCAL.mode is USUAL and not ACTIVE_MODES and not WATCHES
 
 
 def hooks():
@@ -83,14 +83,14 @@ def test_a_thread_that_ends_in_special_modes_leaves_nothing():
         cr.set_grad_enabled(False)
         for make in (hooks, Watch, Watch, cr.inference_mode):
             make().__enter__()
-        entries.append((len(SPECIAL), len(WATCHES)))
+        entries.append((len(ACTIVE_MODES), len(WATCHES)))
 
     for _ in range(3):
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
         gc.collect()
-        assert not SPECIAL and not WATCHES
+        assert not ACTIVE_MODES and not WATCHES
     assert entries == [(4, 2)] * 3
 
 
@@ -249,7 +249,7 @@ def test_ctrl_c_is_not_lost_as_memory_is_freed(program):
         with np.errstate():  # one may be interrupted
             hit, *_, raised = interrupted(program, at)
         LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch = USUAL, (), None
-        SPECIAL.clear()
+        ACTIVE_MODES.clear()
         WATCHES.clear()
         assert raised == hit
         if not hit:
@@ -268,9 +268,9 @@ def test_ctrl_c_anywhere_divides_no_gradients_and_hides_no_mode(program):
         assert np.geterr()["divide"] == "warn"
         on = watches()
         entries = (not LOCAL.mode.records) + len(LOCAL.saved_hooks) + len(on)
-        assert len(SPECIAL) >= entries and len(WATCHES) >= len(on)
+        assert len(ACTIVE_MODES) >= entries and len(WATCHES) >= len(on)
         LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch = USUAL, (), None  # a context may have been interrupted
-        SPECIAL.clear()
+        ACTIVE_MODES.clear()
         WATCHES.clear()
         if not hit:
             break
@@ -287,14 +287,14 @@ def test_ctrl_c_anywhere_leaves_nothing_switched(program):
     program(cr.ones(3, requires_grad=True), cr.ones(3, requires_grad=True))
     for at in itertools.count():
         hit, *_ = interrupted(program, at)
-        state = LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch, LOCAL.sweep, LOCAL.traced, STACK.levels, SPECIAL
+        state = LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch, LOCAL.sweep, LOCAL.traced, STACK.levels, ACTIVE_MODES
         try:
             assert state == (USUAL, (), None, None, False, [], [])
             assert not randomness._LOCK._is_owned()
             assert np.geterr()["divide"] == "warn"
         finally:
             LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch, STACK.levels = USUAL, (), None, []
-            SPECIAL.clear()
+            ACTIVE_MODES.clear()
             WATCHES.clear()
         if not hit:
             break
@@ -352,6 +352,6 @@ def test_the_clock_of_writes_never_goes_back(monkeypatch):
     monkeypatch.setattr(versions, "next_seq", number)
     other = threading.Thread(target=later)
     other.start()
-    versions.wrote(slow._raw, "add_", None)  # like Python; a write in C waits for it, too
+    versions.note_write(slow._raw, "add_", None)  # like Python; a write in C waits for it, too
     other.join()
     assert len(numbers) == 2 and versions.CLOCK.latest == max(numbers)

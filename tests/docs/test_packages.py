@@ -21,7 +21,7 @@ UP = {("compiling", "explaining"): "the display of a compiled function in a note
 #: Cycles of imports for annotations only, which do not exist at run time.
 TYPES = {
     frozenset(
-        f"chainrule._src.interpreters.{name}" for name in ("known_arrays", "recorder", "templates", "traced")
+        f"chainrule._src.interpreters.{name}" for name in ("captured_arrays", "recorder", "templates", "traced")
     ): "a Traced refers to its Recorder",
 }
 

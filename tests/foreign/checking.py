@@ -27,7 +27,7 @@ import chainrule.nn.functional  # noqa: F401  # which have rows
 from chainrule._src.arrays import gpu
 from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.foreign import Foreign
-from chainrule._src.tape.protocol import plain
+from chainrule._src.tape.protocol import as_plain_array
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.differences import normal_like
 from chainrule.testing.case import Case, as_tuple, duals, or_zeros, sweep
@@ -217,19 +217,20 @@ class _Run:
 
     def pulled(self, gs: Any) -> list[Any]:
         leaves, outs = self.run()
-        return sweep(leaves, outs, [plain(self.make(g)) for g in gs], False)
+        return sweep(leaves, outs, [as_plain_array(self.make(g)) for g in gs], False)
 
     def run(self) -> tuple[list[Tensor], list[Any]]:
         return self.case.run(
-            [plain(x) if i in self.case.wanted else _given(x) for i, x in enumerate(self.operands)], self.case.wanted
+            [as_plain_array(x) if i in self.case.wanted else _given(x) for i, x in enumerate(self.operands)],
+            self.case.wanted,
         )
 
     def jvp(self) -> None:
         along = {i: normal_like(self.case.operands[i], 5 + i) for i in self.case.wanted}
         expected = _tangents(self.case, self.case.operands, along)
         with self.kind.guard():
-            made = {i: plain(self.make(t)) for i, t in along.items()}
-            got = _tangents(self.case, [plain(x) if hasattr(x, "shape") else x for x in self.operands], made)
+            made = {i: as_plain_array(self.make(t)) for i, t in along.items()}
+            got = _tangents(self.case, [as_plain_array(x) if hasattr(x, "shape") else x for x in self.operands], made)
         self.same(got, expected)
 
     def second(self) -> None:
@@ -238,7 +239,9 @@ class _Run:
         expected = _second(*self.case.run(self.case.operands, self.case.wanted), gs, hs)
         with self.kind.guard():
             leaves, outs = self.run()
-            got = _second(leaves, outs, [plain(self.make(g)) for g in gs], [plain(self.make(h)) for h in hs])
+            got = _second(
+                leaves, outs, [as_plain_array(self.make(g)) for g in gs], [as_plain_array(self.make(h)) for h in hs]
+            )
         self.same(got, expected)
 
     def picked(self, wanted: tuple[int, ...]) -> list[Any]:
@@ -268,7 +271,7 @@ class _Run:
 
 def _given(x: Any) -> Any:
     """Return an operand as users pass it: a tensor that contains another library's array, or other objects unchanged."""
-    x = plain(x) if hasattr(x, "shape") else x
+    x = as_plain_array(x) if hasattr(x, "shape") else x
     return wrap(x) if type(x) is Foreign else x
 
 
@@ -313,7 +316,7 @@ def _measured(case: Case, unit: str, scale: float) -> list[Any]:
     lengths = [
         unyt.unyt_array(x * scale, unit) if i in case.sample.floating else x for i, x in enumerate(case.operands)
     ]
-    leaves, outs = case.run([plain(x) if hasattr(x, "units") else x for x in lengths], case.wanted)
+    leaves, outs = case.run([as_plain_array(x) if hasattr(x, "units") else x for x in lengths], case.wanted)
     values = [_payload(out) for out in outs]
     if len(values) != 1:
         return values

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import chainrule as torch
-from chainrule._src.transforms.differences import along
+from chainrule._src.transforms.differences import directional_derivative
 from chainrule.func import grad, jvp, vjp, vmap
 
 f64 = torch.float64
@@ -248,7 +248,7 @@ def test_grad_inside_a_function_that_backward_differentiates_later():
     inner_loss(p).backward()
     step = lambda w: w - 0.1 * 2 * np.sum((w * X[0] - V[0]) * X[0])
     outer = lambda w: np.sum((step(w) * X[0] - V[0]) ** 2)
-    close(w.grad, along(outer, np.asarray(1.5), 1.0), 1e-7)
+    close(w.grad, directional_derivative(outer, np.asarray(1.5), 1.0), 1e-7)
 
 
 def test_autograd_grad_inside_transformations():

@@ -14,8 +14,8 @@ import numpy as np
 
 from chainrule._src import native
 from chainrule._src.arrays.any_array import laid_by, with_strides
-from chainrule._src.compiling.iterated import LoopOfProgram, Order
 from chainrule._src.compiling.plan import ExecutionPlan
+from chainrule._src.compiling.scan_lowering import LoopOrder, ProgramLoop
 from chainrule._src.interpreters.rebuilt import Place, Rebuilt
 from chainrule._src.interpreters.trace_types import Program
 from tests.compiling.recording import Written
@@ -163,11 +163,11 @@ def check_iterated(seed: int) -> str:
     mapped, length, reverse = int(rng.integers(len(others) + 1)), int(rng.integers(1, 9)), bool(rng.random() < 0.5)
     program.outputs = [maker.pick_alike(first), *[var for var in maker.known if rng.random() < 0.3]]
     stacks = range(1, len(program.outputs))
-    loop = LoopOfProgram(Program(program.inputs, program.constants, program.calls, program.outputs, []), 1, mapped)
+    loop = ProgramLoop(Program(program.inputs, program.constants, program.calls, program.outputs, []), 1, mapped)
     shapes = [(length,) * (1 <= k <= mapped) + x.shape for k, x in enumerate(program.inputs)]
     arrays = [(3 * rng.standard_normal(shape)).astype(x.dtype) for shape, x in zip(shapes, program.inputs, strict=True)]
     arrays = [with_strides(x, maker.some_strides(x.shape, x.dtype)) for x in arrays]
-    found = loop.run(arrays, Order(length, reverse, tuple(range(len(arrays))), (0,), tuple(stacks), (0,)), None)
+    found = loop.run(arrays, LoopOrder(length, reverse, tuple(range(len(arrays))), (0,), tuple(stacks), (0,)), None)
     carry, *wanted = arrays[0], *[np.empty_like(x) for x in found[1:]]
     for i in range(length)[:: -1 if reverse else 1]:
         given = [carry, *[x[i, ...] if k < mapped else x for k, x in enumerate(arrays[1:])]]

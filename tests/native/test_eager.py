@@ -190,9 +190,9 @@ def test_the_self_test_finds_a_difference(monkeypatch):
     monkeypatch.setattr(trial, "_leaves", lambda: answers.pop(0))
     monkeypatch.setattr(native, "why_not", "")
     try:
-        trial.start()
+        trial.register_self_test()
         with pytest.warns(RuntimeWarning, match="without its C extension: operations run in Python, because in C they"):
-            trial.finish()
+            trial.run_self_test()
         assert native.why_not.startswith("operations run in Python, because in C they record")
         assert LOOPS.switch_on(False) is False
         x, z = leaves(2)

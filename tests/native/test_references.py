@@ -78,7 +78,9 @@ def test_a_list_emptied_by_a_profiler_or_tracer(hook, function):
             frame, event, arg, parts=parts, operands=operands, must_hold=call == 1 or function is not concatenate
         ):
             outermost = frame.f_back is not None and frame.f_back.f_code is function.__code__
-            outermost = outermost and frame.f_code.co_name != "twin_of"  # C calls it before the operands are read
+            outermost = (
+                outermost and frame.f_code.co_name != "internal_error_state"
+            )  # C calls it before the operands are read
             if event == "return" and parts and outermost and frame.f_code.co_filename.startswith(PACKAGE):
                 parts.clear()
                 assert not must_hold or all([operand() is not None for operand in operands])

@@ -43,25 +43,25 @@ from chainrule._src.tape.foreign_operands import (
     no_array,
     raise_what_scipy_caught,
 )
-from chainrule._src.tape.modes import LOCAL, SPECIAL
-from chainrule._src.tape.overriding import PLAIN, hand_over, operands, overriding
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
+from chainrule._src.tape.overriding import PLAIN, hand_over, iterate_operands, overriding_arguments
 from chainrule._src.tape.protocol import (
     CALLBACKS,
     FUNCTIONS,
     UFUNCS,
     ArrayLike,
+    as_plain_array,
     call_function,
     call_ufunc,
     check_kinds,
     check_out,
     fixed_axes,
-    implementation,
+    implementation_of,
     memory_of,
     out_position,
-    plain,
 )
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.view import is_read_only, valued
+from chainrule._src.tape.view import copy_scalar_view, is_read_only
 
 ndarray = np.ndarray
 new = object.__new__
@@ -132,7 +132,7 @@ class Array(ArrayMethods):
             data = FUNCTIONS[np.array](as_tensors(data))
         data = plain_or_stacked(data._tensor if isinstance(data, Array) else data)
         if is_foreign(type(data)):
-            data = wrap(plain(data))
+            data = wrap(as_plain_array(data))
         if not isinstance(data, Tensor):
             data = wrap(np.array(data, dtype))
         elif dtype is not None:
@@ -142,8 +142,8 @@ class Array(ArrayMethods):
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """``Array``; while a function is recorded, the type that the array stands for, so that ``isinstance`` works in user code."""
-        if SPECIAL and LOCAL.recorder is not None and not _getframe(1).f_code.co_filename.startswith(PACKAGE):
-            return LOCAL.recorder.stands_for(self._tensor._raw) or Array
+        if ACTIVE_MODES and LOCAL.recorder is not None and not _getframe(1).f_code.co_filename.startswith(PACKAGE):
+            return LOCAL.recorder.eager_type(self._tensor._raw) or Array
         return Array
 
     @property
@@ -189,7 +189,7 @@ class Array(ArrayMethods):
     # -- NumPy's protocols ----------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
-        if SPECIAL and LOCAL.recorder is not None:
+        if ACTIVE_MODES and LOCAL.recorder is not None:
             if ufunc is np.power and out is None and type(inputs[0]) is ndarray and is_operator(_getframe(1), "pow"):
                 found = recorded_operator(operator.pow, True, *inputs)
             else:
@@ -229,12 +229,14 @@ class Array(ArrayMethods):
             values = raw if type(raw) is ndarray else raw.read()
             if dtype is not None and np.dtype(dtype).kind in "iub" and values is not None:
                 return np.array(values, dtype)  # a step function: the lost derivative is zero
-            raise errors.array_to_numpy(self, carries=carries(self))
+            raise errors.array_to_numpy(self, has_derivative=has_derivative(self))
         if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
             raise ValueError("Unable to avoid copy while creating an array as requested: it has another dtype.")
         array = self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
         return (
-            LOCAL.recorder.lend(self._tensor, array) if recorded and not copy and array.dtype == self.dtype else array
+            LOCAL.recorder.export_array(self._tensor, array)
+            if recorded and not copy and array.dtype == self.dtype
+            else array
         )
 
     def _as_objects(self, shape: tuple[int, ...], notify: bool) -> ndarray:
@@ -245,7 +247,7 @@ class Array(ArrayMethods):
             if notify:
                 LOCAL.recorder.boxed[id(element._tensor)] = element._tensor
         if notify:
-            LOCAL.recorder.holders.append((holder, holder.copy()))
+            LOCAL.recorder.object_arrays.append((holder, holder.copy()))
         return holder
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
@@ -272,9 +274,9 @@ class Array(ArrayMethods):
                 f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
             )
         recorder = LOCAL.recorder
-        if self.shape and recorder is not None and recorder.stands_for(self._tensor._raw) is ndarray:
+        if self.shape and recorder is not None and recorder.eager_type(self._tensor._raw) is ndarray:
             float(np.ones(self.shape))  # raises or not, depending on NumPy's version
-        if not step and carries(self):
+        if not step and has_derivative(self):
             if written := errors.written_to_buffer(self):
                 raise TypeError(written)
             raise errors.array_to_number(what, errors.instead_of_number(self))
@@ -299,7 +301,7 @@ class Array(ArrayMethods):
         return math.ceil(self._rounded("math.ceil()"))
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        if ndigits is not None and SPECIAL and LOCAL.recorder is not None:
+        if ndigits is not None and ACTIVE_MODES and LOCAL.recorder is not None:
             found = recorded_operator(round, False, self, ndigits)
             if found is not None:
                 return found
@@ -402,7 +404,7 @@ def array_of(tensor: Tensor) -> Array:
     return array
 
 
-def carries(x: Array) -> bool:
+def has_derivative(x: Array) -> bool:
     """Return whether a derivative of the values is being computed, in either mode: then no plain number may replace them."""
     tensor = x._tensor
     return tensor.requires_grad or (type(tensor._raw) is not ndarray and tensor._raw.moving)
@@ -411,7 +413,7 @@ def carries(x: Array) -> bool:
 def is_plain(x: Array) -> bool:
     """Return whether a plain array can replace the values without losing a derivative."""
     raw = x._tensor._raw
-    return not carries(x) and (type(raw) is ndarray or raw.readable)
+    return not has_derivative(x) and (type(raw) is ndarray or raw.readable)
 
 
 # -- conversion between Arrays and tensors -----------------------------------------------------------------------------
@@ -433,7 +435,7 @@ def plain_or_stacked(x: Any) -> Any:
     return x
 
 
-def faced(tensor: Tensor, argument: object) -> AnyArray:
+def in_api_of_argument(tensor: Tensor, argument: object) -> AnyArray:
     """Return the tensor itself if the caller gave a tensor, else an Array."""
     return tensor if isinstance(argument, (Tensor, ArrayLike)) else array_of(tensor)
 
@@ -516,12 +518,12 @@ WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
 def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     """Call a NumPy function on Arrays, with NumPy's own signature."""
     numpy_error = None
-    if SPECIAL and LOCAL.recorder is not None and function not in WRITERS:
+    if ACTIVE_MODES and LOCAL.recorder is not None and function not in WRITERS:
         found = recorded_as_numpy(function, "", args, kwargs, _out_of(function, args, kwargs))
         if found is not None:
             return found
         numpy_error, LOCAL.recorder.numpy_error = LOCAL.recorder.numpy_error, None
-    ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
+    ours = FUNCTIONS.get(function) or implementation_of(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
         if LOCAL.recorder is not None and type(args[0]) is Array:
             LOCAL.recorder.check_not_scalar(args[0]._tensor._raw)
@@ -543,7 +545,7 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
         raise as_numpy_error(error, function, args, kwargs) from error.__cause__
     if numpy_error is not None:  # plain code would raise it
         raise numpy_error
-    if SPECIAL and LOCAL.recorder is not None:
+    if ACTIVE_MODES and LOCAL.recorder is not None:
         LOCAL.recorder.check_view(function, result)
     if out is None:
         return result if mixed else as_arrays(result)
@@ -637,7 +639,7 @@ def recorded_as_numpy(function: AnyFunction, method: str, args: Any, kwargs: Par
     raw = None if _carry_derivatives(args) else _recorded((args, kwargs))
     if raw is None or not recorder.are_plain(raw):
         return None
-    found = recorder.as_numpy(function, method, *raw)
+    found = recorder.record_numpy(function, method, *raw)
     if type(found) is tuple:
         return tuple([array_of(wrap(x)) for x in found])
     return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
@@ -648,7 +650,7 @@ def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kw
     targets = out if type(out) is tuple else (out,)
     if not all([type(target) is Array for target in targets]):
         return None
-    if any([LOCAL.recorder.stands_for(target._tensor._raw) not in (None, ndarray) for target in targets]):
+    if any([LOCAL.recorder.eager_type(target._tensor._raw) not in (None, ndarray) for target in targets]):
         raise TypeError("return arrays must be of ArrayType")
     ufunc = method == "__call__"
     raw = _recorded((args, {**kwargs, "out": out} if method else kwargs, targets))
@@ -658,7 +660,7 @@ def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kw
         return None
     if method:
         function = getattr(function, method)
-    found = LOCAL.recorder.written_by(function, *raw)
+    found = LOCAL.recorder.record_write(function, *raw)
     for target, values in zip(targets, found if type(found) is tuple else (found,), strict=True):
         target[...] = array_of(wrap(values))
     return out[0] if type(out) is tuple and len(out) == 1 else out
@@ -669,7 +671,7 @@ def recorded_setitem(x: Array, index: Index, value: object) -> bool:
     recorder, raw = LOCAL.recorder, x._tensor._raw
     if recorder.is_scalar(raw):
         raise TypeError(f"'numpy.{raw.dtype.type.__name__}' object does not support item assignment")
-    if recorder.stands_for(raw) is float:
+    if recorder.eager_type(raw) is float:
         raise TypeError("'float' object does not support item assignment")
     narrowed = raw.dtype.kind in "iub" and type(value) is Array and value.dtype != raw.dtype
     if not narrowed and not any([type(i) is Array for i in (index if type(index) is tuple else (index,))]):
@@ -677,7 +679,7 @@ def recorded_setitem(x: Array, index: Index, value: object) -> bool:
     operands = _recorded((x, index, value))
     if operands is None or not recorder.are_plain(operands):
         return False
-    x[...] = array_of(wrap(recorder.written_by(operator.setitem, operands, {}, operands[:1])))
+    x[...] = array_of(wrap(recorder.record_write(operator.setitem, operands, {}, operands[:1])))
     return True
 
 
@@ -687,7 +689,7 @@ def _recorded_writer(function: AnyFunction, args: tuple[Any, ...], kwargs: Param
     raw = _recorded((args, kwargs)) if type(target) is Array else None
     if raw is None or not LOCAL.recorder.are_plain(raw):
         return False
-    target[...] = array_of(wrap(LOCAL.recorder.written_by(function, *raw, raw[0][:1])))
+    target[...] = array_of(wrap(LOCAL.recorder.record_write(function, *raw, raw[0][:1])))
     return True
 
 
@@ -710,12 +712,12 @@ def recorded_operator(operation: AnyFunction, special: bool, *operands: object) 
     if raw is None:
         return None
     if warns and recorder.are_plain(raw) and recorder.are_integers(raw):
-        return array_of(wrap(recorder.of_integers(operation, raw)))
-    found = recorder.on_floats(operation, *raw) if recorder.weak else None
+        return array_of(wrap(recorder.record_integer_operator(operation, raw)))
+    found = recorder.record_float_operator(operation, *raw) if recorder.weak else None
     if found is None:
         if not recorder.are_plain(raw) or (len(raw) < 2 and not special):
             return None
-        found = recorder.as_operator(operation, *raw)
+        found = recorder.record_operator(operation, *raw)
     return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
 
 
@@ -731,7 +733,7 @@ def with_strong_floats(ufunc: np.ufunc, operands: tuple[TensorLike, ...]) -> Any
     if not recorder.weak:
         return operands
     raws = [x._tensor._raw if type(x) is Array else x for x in operands]
-    strong = recorder.strong(ufunc, raws)
+    strong = recorder.with_strong_floats(ufunc, raws)
     return tuple(
         [array_of(wrap(y)) if x is not y else given for x, y, given in zip(raws, strong, operands, strict=True)]
     )
@@ -745,7 +747,7 @@ def recorded_in_place(
     raw = _recorded((x, y)) if raw.shape or LOCAL.recorder.is_array(raw) else None
     if raw is None or not LOCAL.recorder.are_plain(raw) or LOCAL.recorder.computes_alike(ufunc, raw, raw[:1]):
         return False
-    x[...] = array_of(wrap(LOCAL.recorder.written_by(operation, raw, {}, raw[:1])))
+    x[...] = array_of(wrap(LOCAL.recorder.record_write(operation, raw, {}, raw[:1])))
     return True
 
 
@@ -770,7 +772,7 @@ def _recorded(x: Any) -> Any:
         tensor = x._tensor
         LOCAL.recorder.check_unboxed(tensor)
         if type(tensor._raw) is ndarray:
-            LOCAL.recorder.bring(tensor)
+            LOCAL.recorder.lift(tensor)
         return tensor._raw if tensor._edge is None else None
     if kind is tuple or kind is list:
         items = [_recorded(item) if type(item) in _HOLDERS else item for item in x]
@@ -805,7 +807,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Par
         if out is not None or method == "at":  # the error is about a target that must not be written to
             raise
         raise as_numpy_error(error, getattr(ufunc, method), inputs, kwargs) from error.__cause__
-    result = valued(result)
+    result = copy_scalar_view(result)
     if out is None:
         return result if mixed else as_arrays(result)
     return write_out(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"), fixed_axes(ufunc, method))
@@ -839,7 +841,7 @@ def _unwrap_operands(args: tuple[Any, ...]) -> tuple[list[Any], bool]:
             x = x._tensor
         elif kind not in _SIMPLE:
             mixed = mixed or holds(x, Tensor)
-            x = np.asarray(x) if isinstance(x, np.generic) else plain(as_tensors(x))
+            x = np.asarray(x) if isinstance(x, np.generic) else as_plain_array(as_tensors(x))
         elif kind is Tensor:
             mixed = True
         operands.append(x)
@@ -908,7 +910,7 @@ def takes_arrays(
         else:
             if not kwargs:
                 return function(*args)
-        if asked := overriding(operands((*args, *kwargs.values()))):
+        if asked := overriding_arguments(iterate_operands((*args, *kwargs.values()))):
             return hand_over(public() if public else call, asked, args, kwargs)
         if not holds(args, Array) and not holds(kwargs, Array):
             return full(*args, **kwargs)

@@ -21,7 +21,7 @@ from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.rules.registry import DEFERRED, OpRegistry
 from chainrule._src.tape.overriding import overridable
-from chainrule._src.tape.tensor import Tensor, attach
+from chainrule._src.tape.tensor import Tensor, attach_methods
 
 F = TypeVar("F", bound=AnyFunction)
 
@@ -181,7 +181,7 @@ def op(
         attached = [*operation.methods, *operation.in_place]
         if module in DEFERRED:  # keep methods that the user has replaced
             attached = [name for name in attached if isinstance(vars(Tensor).get(name), DeferredMethod)]
-        attach(**{name: DeferredMethod(name, operation.method) for name in attached})
+        attach_methods(**{name: DeferredMethod(name, operation.method) for name in attached})
         return declared
 
     return declare

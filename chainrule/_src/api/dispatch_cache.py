@@ -17,7 +17,7 @@ from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.tape.eager import LOOPS
-from chainrule._src.tape.modes import LOCAL, MODES, SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, MODES
 from chainrule._src.tape.node import Leaf, Node
 from chainrule._src.tape.protocol import BY_SHAPE
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -116,7 +116,7 @@ def learn(
 def _records() -> bool:
     """Return whether this thread is in the mode in which operations are recorded, without watches, hooks or a trace."""
     usual = LOCAL.watch is None and LOCAL.recorder is None and not LOCAL.saved_hooks
-    return not SPECIAL or (usual and LOCAL.mode is MODES[True, False, False])
+    return not ACTIVE_MODES or (usual and LOCAL.mode is MODES[True, False, False])
 
 
 def _without_trace(x: Any) -> Any:

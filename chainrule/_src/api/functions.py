@@ -21,8 +21,8 @@ from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import bind
-from chainrule._src.tape.foreign_operands import beside
-from chainrule._src.tape.overriding import PLAIN, hand_over, operator_of, overriding
+from chainrule._src.tape.foreign_operands import operate_with_foreign
+from chainrule._src.tape.overriding import PLAIN, hand_over, operator_of, overriding_arguments
 from chainrule._src.tape.protocol import ArrayLike, one_float_dtype
 from chainrule._src.tape.tensor import Tensor
 
@@ -35,7 +35,7 @@ _OPERANDS = (Tensor, int, float, complex, ndarray, generic, ArrayLike)
 def general(prim: Primitive, operands: Any, params: Params) -> Any:
     """Check and promote the operands, then call ``bind``: the path of every call that C does not handle. Return a tensor."""
     for x in operands:
-        if type(x) not in PLAIN and (asked := overriding(operands)):
+        if type(x) not in PLAIN and (asked := overriding_arguments(operands)):
             return hand_over(getattr(Tensor, prim.name, prim.function), asked, operands, params)
     if "f" not in prim.accepts or not one_float_dtype(operands):
         kinds = set(map(type, operands))
@@ -80,7 +80,7 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Tensor]:
             return call(input, number, out=out)
         if operator and not isinstance(other, _OPERANDS) and not is_foreign(type(other)):
             found = operator_of(operator, input, other)
-            return beside(operator, call, input, other) if found is NotImplemented else found
+            return operate_with_foreign(operator, call, input, other) if found is NotImplemented else found
         result = general(prim, (input, other), {})
         return result if out is None else store_out(out, result)
 

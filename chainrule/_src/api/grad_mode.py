@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar, overload
 
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
-from chainrule._src.tape.modes import LOCAL, MODES, Mode, switch
+from chainrule._src.tape.modes import LOCAL, MODES, Mode, switch_mode
 
 F = TypeVar("F", bound=AnyFunction)
 
@@ -30,7 +30,7 @@ def is_inference_mode_enabled() -> bool:
 
 
 def _set_grad(grad: bool) -> None:
-    switch(LOCAL.mode.with_grad(grad))
+    switch_mode(LOCAL.mode.with_grad(grad))
 
 
 class ModeContext:
@@ -181,8 +181,8 @@ class inference_mode(ModeContext):
         return copy
 
     def __enter__(self) -> None:
-        self.previous = switch(MODES[not self.mode, self.mode, LOCAL.mode.silent])
+        self.previous = switch_mode(MODES[not self.mode, self.mode, LOCAL.mode.silent])
 
     def __exit__(self, *exc: object) -> None:
         before = self.previous
-        switch(MODES[before.grad, before.inference, LOCAL.mode.silent])
+        switch_mode(MODES[before.grad, before.inference, LOCAL.mode.silent])

@@ -11,11 +11,11 @@ from chainrule._src.arrays import promotion
 from chainrule._src.arrays.any_array import copy_alike, overlaps_itself
 from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.messages import errors
-from chainrule._src.tape.inplace import check_mode, check_writable, on_tape, update
-from chainrule._src.tape.modes import LOCAL, grad_mode, recording
+from chainrule._src.tape.inplace import check_mode, check_writable, on_tape, write_result
+from chainrule._src.tape.modes import LOCAL, grad_mode, is_recording
 from chainrule._src.tape.node import Leaf
-from chainrule._src.tape.tensor import InferenceTensor, Tensor, hold, wrap
-from chainrule._src.tape.versions import moved, wrote
+from chainrule._src.tape.tensor import InferenceTensor, Tensor, set_tensor_data, wrap
+from chainrule._src.tape.versions import count_shape_change, note_write
 from chainrule._src.tape.view import View, register_view, views_of
 
 ndarray = np.ndarray
@@ -32,17 +32,17 @@ def in_place(op: str, function: AnyFunction) -> AnyFunction:
         check_writable(self, op)
         data = self._raw
         if type(data) is not ndarray:
-            return update(self, function(self, *args, **kwargs), op)
-        recorded = recording()
+            return write_result(self, function(self, *args, **kwargs), op)
+        recorded = is_recording()
         if ufunc is not None and not kwargs and len(args) == 1:
             other = args[0]
             off_tape = self._edge is None and self._view is None and getattr(other, "_edge", None) is None
             if (off_tape or not recorded) and _computed_in_place(ufunc, data, getattr(other, "_raw", other), op):
-                wrote(data, op, errors.user_line())
+                note_write(data, op, errors.user_line())
                 return self
         # The tape must save the value from before the write.
         operand = wrap(copy_alike(data), self._edge) if recorded else self
-        return update(self, function(operand, *args, **kwargs), op)
+        return write_result(self, function(operand, *args, **kwargs), op)
 
     return _form_of(function, op, method)
 
@@ -91,9 +91,9 @@ def set_to_view(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Te
     check_mode(tensor, op)
     data, edge = tensor._raw, tensor._edge
     if type(edge) is Leaf:  # the tensor is not recorded, else an error was raised before
-        hold(tensor, move(wrap(data))._raw)
+        set_tensor_data(tensor, move(wrap(data))._raw)
         edge.data = tensor._raw
-        moved(data)
+        count_shape_change(data)
         return tensor
     family = [] if tensor._view is not None else views_of(tensor)
     with grad_mode(True):
@@ -116,9 +116,9 @@ def set_to_view(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Te
     elif tensor._memory is not None:
         memory, steps = tensor._memory
         memory.join(tensor, (*steps, *view.steps))
-    hold(tensor, result._raw)
+    set_tensor_data(tensor, result._raw)
     tensor._edge = result._edge
-    moved(data)
+    count_shape_change(data)
     return tensor
 
 
@@ -128,7 +128,7 @@ def store_out(out: Tensor | None, result: Tensor) -> Tensor:
         return result
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
-    if result._edge is not None or (on_tape(out) and recording()):
+    if result._edge is not None or (on_tape(out) and is_recording()):
         raise errors.out_requires_grad(getattr(result.grad_fn, "prim", None))
     if type(out) is InferenceTensor and not LOCAL.mode.inference:
         raise errors.inference_in_place("out=")
@@ -139,8 +139,8 @@ def store_out(out: Tensor | None, result: Tensor) -> Tensor:
             raise errors.in_place_shape("out=", out._raw.shape, result._raw.shape)
         if out.numel():
             errors.warn_out_resized(out._raw.shape, result._raw.shape)
-        hold(out, result._raw.astype(out._raw.dtype, copy=True))
+        set_tensor_data(out, result._raw.astype(out._raw.dtype, copy=True))
         return out
     if type(out._raw) is ndarray and overlaps_itself(out._raw):
         raise errors.expanded_in_place("out=")
-    return update(out, result, "out=")
+    return write_result(out, result, "out=")

@@ -16,7 +16,7 @@ from chainrule._src.arrays.libraries import is_container, is_foreign
 from chainrule._src.arrays.types import DTypeLike, NumpyArray, NumpyDType
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
-from chainrule._src.tape.protocol import plain
+from chainrule._src.tape.protocol import as_plain_array
 from chainrule._src.tape.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -27,7 +27,7 @@ def make_tensor(data: object, dtype: DTypeLike, requires_grad: bool, copy_data: 
     if type(data) is not ndarray:
         data = _unwrap_container(data)
     if is_foreign(type(data)):
-        array = plain(data)
+        array = as_plain_array(data)
         array = array if dtype is None else array.astype(as_dtype(dtype))
     elif isinstance(data, Tensor):
         array = data._array()
@@ -57,7 +57,7 @@ def to_array(data: object, dtype: DTypeLike = None, copy_data: bool = True) -> N
     target = None if dtype is None else as_dtype(dtype)
     data = as_tensors(data)
     if isinstance(data, (ndarray, np.generic)) or _has_array(data):
-        data = data if isinstance(data, np.matrix) else plain(data)
+        data = data if isinstance(data, np.matrix) else as_plain_array(data)
         array = np.array(data, copy=True if copy_data else None)
     elif hasattr(data, "__dlpack__"):
         array = np.from_dlpack(data)

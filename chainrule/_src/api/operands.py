@@ -15,7 +15,7 @@ from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.versions import protected
+from chainrule._src.tape.versions import saveable_array
 
 ndarray = np.ndarray
 generic = np.generic
@@ -30,7 +30,7 @@ def operand(function: str, position: int, x: object) -> Any:
     if isinstance(x, (ndarray, generic)) and not is_foreign(type(x)):
         if x.dtype.kind not in "fciub":
             raise errors.wrong_operand(function, position, x)
-        return wrap(protected(dtypes.native(x)))
+        return wrap(saveable_array(dtypes.native(x)))
     if type(x) is Array:
         return x._tensor
     if is_foreign(type(x)):

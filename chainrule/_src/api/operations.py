@@ -10,8 +10,8 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.rules.primitive import TABLE, Primitive
-from chainrule._src.tape.eager import LOOPS, share
-from chainrule._src.tape.fp_warnings import located
+from chainrule._src.tape.eager import LOOPS, register_parallel_value
+from chainrule._src.tape.fp_warnings import with_user_location
 from chainrule._src.tape.modes import grad_mode
 from chainrule._src.tape.node import Leaf, Node
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -32,7 +32,7 @@ def operation(call: AnyFunction, prim: Primitive, **forms: object) -> Any:
         parameters: the primitive's numeric parameters, by keyword, with their defaults.
     """
     if LOOPS is None:
-        return located(call)
+        return with_user_location(call)
     number_first = isinstance(prim.value, np.ufunc) or forms.get("arrays_of_numbers", False)
     exact_kinds = "" if prim.promotion == "float" or len(prim.operands) > 2 else prim.accepts
     function = LOOPS.Operation(
@@ -105,13 +105,13 @@ def call_instead(other: Callable[[np.ufunc], AnyFunction] | None) -> None:
             and prim.kind == "elementwise"
             and vars(np).get(ufunc.__name__) == ufunc
         ):
-            share(prim, ufunc if other is None else other(ufunc))
+            register_parallel_value(prim, ufunc if other is None else other(ufunc))
 
 
 def dispatch_by_rank(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
     """Return a function of two tensors whose fast path is a primitive selected by the operands' ranks."""
     return (
-        located(call)
+        with_user_location(call)
         if LOOPS is None
         else functools.update_wrapper(LOOPS.Operation(call, LOOPS.BY_NDIM, table=rows), call)
     )
@@ -190,7 +190,7 @@ def _layout(x: Any, view: Any) -> tuple[tuple[int, ...], tuple[int, ...], int] |
 def ufunc_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
     """Return ``__array_ufunc__``, whose fast path is the operation of the ufunc."""
     if LOOPS is None:
-        return located(call)
+        return with_user_location(call)
     return functools.update_wrapper(LOOPS.Operation(call, LOOPS.ARRAY_UFUNC, table=operations), call)
 
 

@@ -15,7 +15,7 @@ from chainrule._src.cli.outcome import CHECK_FAILED, OK, BadUsage, ScriptRaised,
 from chainrule._src.cli.script import importing, look_up, traceback_of
 from chainrule._src.cli.show import Console
 from chainrule._src.rules.primitive import TABLE, Primitive
-from chainrule._src.transforms.grad_checks import recorded
+from chainrule._src.transforms.grad_checks import recorded_outputs
 from chainrule.testing import CHECKS, GradcheckError, gradcheck, gradgradcheck, rulecheck
 from chainrule.testing.rulecheck import every_sample
 
@@ -94,7 +94,9 @@ def _check_function(title: str, function: AnyFunction, options: Namespace) -> in
         ("forward mode", inputs.outputs(), inputs.names, lambda: gradcheck(f, xs, **forward)),
     ]
     if options.order == 2:
-        cotangents = [f"g{i}" if len(inputs.outputs()) > 1 else "g" for i in range(len(recorded(inputs.result)))]
+        cotangents = [
+            f"g{i}" if len(inputs.outputs()) > 1 else "g" for i in range(len(recorded_outputs(inputs.result)))
+        ]
         slopes = [f"(∂/∂{name})" for name in inputs.names]
         checks.append(("second order", slopes, inputs.names + cotangents, lambda: gradgradcheck(f, xs)))
     failed = 0

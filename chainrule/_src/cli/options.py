@@ -65,7 +65,7 @@ class _Version(argparse.Action):
     """The action of --version: print the version, the backend of eager operations (C or Python), and NumPy's BLAS."""
 
     def __call__(self, parser: argparse.ArgumentParser, *given: object) -> None:
-        trial.finish()
+        trial.run_self_test()
         where = f"in Python ({native.why_not})" if native.why_not else "in C"
         print(f"chainrule {chainrule.__version__}, operations {where}; matrix products: {blas_name()}")
         parser.exit()

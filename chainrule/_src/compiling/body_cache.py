@@ -2,7 +2,7 @@
 
 The function of a loop is usually a new closure in each call: the same code with other arrays. A :class:`FunctionForm` is equal for
 such functions. A body that was traced for one of them is reused for the others, with their arrays, while its guards hold.
-``control_flow`` calls ``form_of``, ``find`` and ``keep``.
+``control_flow`` calls ``form_of``, ``find_cached_body`` and ``cache_body``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.compiling.function_trace import FunctionTrace
 from chainrule._src.compiling.guards.guards import IMMUTABLE, Guard
 from chainrule._src.compiling.loop_body import Body
-from chainrule._src.compiling.recording import Recording
 from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
@@ -116,16 +116,16 @@ class FunctionForm:
         return None
 
 
-class RememberedBody:
+class CachedBody:
     """A cached body, without the arrays of the function that it was traced from.
 
     Raises:
         NotCacheable: the trace depends on objects that cannot be guarded for other functions.
     """
 
-    def __init__(self, form: FunctionForm, body: Body, recording: Recording) -> None:
-        assert recording.references is not None
-        read = [*[guard.value for guard in recording.references.guards], *[ref() for ref in form.weak_others]]
+    def __init__(self, form: FunctionForm, body: Body, trace: FunctionTrace) -> None:
+        assert trace.guard_sets is not None
+        read = [*[guard.value for guard in trace.guard_sets.guards], *[ref() for ref in form.weak_others]]
         if any([type(x) is ndarray and form.number(x.base) is not None for x in read]):
             raise NotCacheable  # a view of a captured array, which another function replaces
         self._others, self._kept = form.weak_others, form.kept
@@ -136,22 +136,22 @@ class RememberedBody:
         self._body = copy.copy(body)
         self._body.outside = []
         self._guards: list[tuple[int | None, Guard]] = []
-        for guard in recording.references.guards:
-            if id(guard.thing) in form.seen:
+        for guard in trace.guard_sets.guards:
+            if id(guard.target) in form.seen:
                 continue  # part of the form
-            k = form.number(guard.thing)
-            long_lived = isinstance(guard.thing, (*_LONG_LIVED, Tensor, Array))
-            long_lived = long_lived or (type(guard.thing) is dict and "__name__" in guard.thing)
+            k = form.number(guard.target)
+            long_lived = isinstance(guard.target, (*_LONG_LIVED, Tensor, Array))
+            long_lived = long_lived or (type(guard.target) is dict and "__name__" in guard.target)
             if k is None and not long_lived:
                 raise NotCacheable
-            self._guards.append((k, guard if k is None else guard._replace(thing=None)))
+            self._guards.append((k, guard if k is None else guard._replace(target=None)))
 
     def body(self, form: FunctionForm) -> Body | None:
         """Return the body with the arrays of a function of the same form, or None if a guard fails."""
         if any([ref() is None for ref in self._others]):
             return None  # the id of a dead object may be reused
         for k, guard in self._guards:
-            if not (guard if k is None else guard._replace(thing=form.arrays[k])).holds():
+            if not (guard if k is None else guard._replace(target=form.arrays[k])).holds():
                 return None
         outside = []
         for x in self._outside:
@@ -164,7 +164,7 @@ class RememberedBody:
         return body
 
 
-_BODIES: dict[Any, RememberedBody] = {}
+_BODIES: dict[Any, CachedBody] = {}
 
 
 def form_of(function: AnyFunction) -> FunctionForm | None:
@@ -175,7 +175,7 @@ def form_of(function: AnyFunction) -> FunctionForm | None:
         return None
 
 
-def find(form: FunctionForm, setting: tuple[object, ...]) -> Body | None:
+def find_cached_body(form: FunctionForm, setting: tuple[object, ...]) -> Body | None:
     """Return the cached body for a function of this form in the same setting, or None."""
     try:
         cached = _BODIES.get((setting, form.parts))
@@ -184,10 +184,10 @@ def find(form: FunctionForm, setting: tuple[object, ...]) -> Body | None:
     return None if cached is None else cached.body(form)
 
 
-def keep(form: FunctionForm, setting: object, body: Body, recording: Recording) -> None:
+def cache_body(form: FunctionForm, setting: object, body: Body, trace: FunctionTrace) -> None:
     """Cache a body if possible."""
     try:
-        cached = RememberedBody(form, body, recording)
+        cached = CachedBody(form, body, trace)
         if len(_BODIES) >= MOST:
             _BODIES.pop(next(iter(_BODIES)), None)
         _BODIES[setting, form.parts] = cached

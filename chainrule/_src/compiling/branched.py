@@ -12,7 +12,7 @@ from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.tree import tree_unflatten
 from chainrule._src.arrays.types import NumpyArray, TensorLike
 from chainrule._src.compiling.direct import arrays_of, numbers_among, only_computes
-from chainrule._src.compiling.recording import Argument, Recording
+from chainrule._src.compiling.function_trace import Argument, FunctionTrace
 from chainrule._src.compiling.tree import Segment, Tree
 
 
@@ -25,10 +25,10 @@ class BranchNode:
         outputs: the numbers of its outputs; strides: of outputs with strides other than C order's.
         read_number: the number of the value that Python reads at its end.
         branches: the following nodes, by the bytes that Python read.
-        recording: the trace that ends here, or None.
+        trace: the trace that ends here, or None.
     """
 
-    __slots__ = ("branches", "code", "input_numbers", "outputs", "read_number", "recording", "reporting", "strides")
+    __slots__ = ("branches", "code", "input_numbers", "outputs", "read_number", "reporting", "strides", "trace")
 
     def __init__(self, segment: Segment, entry: tuple[Any, Any], count: int) -> None:
         self.code, self.reporting = entry
@@ -36,7 +36,7 @@ class BranchNode:
         self.outputs, self.strides = segment.outputs, segment.strides
         self.read_number = -1 if segment.guard is None else segment.guard.var.number
         self.branches: dict[bytes, BranchNode] = {}
-        self.recording = segment.recording
+        self.trace = segment.trace
 
 
 class Branched:
@@ -68,8 +68,8 @@ class Branched:
             arrays_out = node.code((*arrays, *[values[number] for number in node.input_numbers]), node.reporting)
             if arrays_out is None:
                 return None
-            if node.recording is not None:
-                return _returned(node.recording, arrays_out)
+            if node.trace is not None:
+                return _as_returned_by_function(node.trace, arrays_out)
             values.update(zip(node.outputs, arrays_out, strict=True))
             for number, strides in node.strides:
                 if values[number].strides != strides:
@@ -81,12 +81,10 @@ class Branched:
         return False
 
 
-def _returned(recording: Recording, arrays_out: list[NumpyArray]) -> TensorLike | tuple[TensorLike, ...]:
+def _as_returned_by_function(trace: FunctionTrace, arrays_out: list[NumpyArray]) -> TensorLike | tuple[TensorLike, ...]:
     """Return the outputs of a trace in the form that the function returned."""
-    results = [
-        array[()] if x.kind == "scalar" else array for x, array in zip(recording.results, arrays_out, strict=True)
-    ]
-    return results[0] if recording.spec.kind is None else tree_unflatten(results, recording.spec)
+    results = [array[()] if x.kind == "scalar" else array for x, array in zip(trace.results, arrays_out, strict=True)]
+    return results[0] if trace.spec.kind is None else tree_unflatten(results, trace.spec)
 
 
 def branched_of(tree: Tree, args: tuple[object, ...], report: Callable[[Iterable[str]], None]) -> Branched | None:
@@ -100,8 +98,8 @@ def branched_of(tree: Tree, args: tuple[object, ...], report: Callable[[Iterable
         return None
     nodes: dict[Segment, BranchNode] = {}
     for segment in tree.segments():
-        recording = segment.recording
-        if recording is not None and not (recording.results and only_computes(recording)):
+        trace = segment.trace
+        if trace is not None and not (trace.results and only_computes(trace)):
             continue  # ``Compiled._replay`` handles traces with effects
         entry = segment.plan.entry(report)
         if entry is not None:

@@ -15,11 +15,11 @@ from chainrule._src.compiling.iteration import (
     is_run,
     merged_axes,
     one_run,
-    size,
+    size_of_shape,
     sorted_axes,
 )
 from chainrule._src.compiling.layout import BufferView
-from chainrule._src.compiling.loops import READ, WRITE, Loop, Operand, Template, Unlowered, own_loop
+from chainrule._src.compiling.loops import READ, WRITE, InnerLoop, Operand, Template, Unlowered, own_loop
 from chainrule._src.interpreters.trace_types import Var
 
 #: the length of rows that are too short, and the maximum bytes between elements of a longer row that replaces them
@@ -61,7 +61,7 @@ class CallLoops:
         shape = x.layout.shape
         order = sorted_axes([list(x.layout.strides)], len(shape))
         strides = dense_strides(shape, order, dtype.itemsize)
-        cast = Operand(self.template.temporary(size(shape) * dtype.itemsize), shape, strides, dtype)
+        cast = Operand(self.template.temporary(size_of_shape(shape) * dtype.itemsize), shape, strides, dtype)
         self.copy(x, cast)
         return cast
 
@@ -82,32 +82,32 @@ class CallLoops:
         of an exact loop do not depend on that. For other loops the same copies are made.
         """
         shape = outputs[0].layout.shape
-        if size(shape) == 0:
+        if size_of_shape(shape) == 0:
             return
         every = inputs + outputs
         run = one_run([x.layout for x in every], len(inputs), shape)
         if run is not None:
             axes = [run]
         else:
-            axes, order = iteration([x.layout for x in inputs], [x.layout for x in every], shape)
+            axes, order = merged_iteration([x.layout for x in inputs], [x.layout for x in every], shape)
             if len(axes) > 1 and not exact:
                 inputs = [self._as_run(x, shape, order) for x in inputs]
                 every = inputs + outputs
-                axes, _ = iteration([x.layout for x in inputs], [x.layout for x in every], shape)
+                axes, _ = merged_iteration([x.layout for x in inputs], [x.layout for x in every], shape)
                 if len(axes) > 1:
                     raise Unlowered
             if exact:
                 axes = _with_longer_rows(axes)
         args = [(x.slot, x.offset) for x in every]
         itemsizes = [x.dtype.itemsize for x in every]
-        self.template.loops.append(Loop(name, found, axes, args, itemsizes, len(outputs), True, exact))
+        self.template.loops.append(InnerLoop(name, found, axes, args, itemsizes, len(outputs), True, exact))
 
     def _as_run(self, x: Operand, shape: Shape, order: list[int]) -> Operand:
         """Return a copy of an operand, broadcast, in the order of the iteration. Single numbers are not copied."""
-        if size(x.layout.shape) == 1:
+        if size_of_shape(x.layout.shape) == 1:
             return x
         strides = dense_strides(shape, order, x.dtype.itemsize)
-        copy = Operand(self.template.temporary(size(shape) * x.dtype.itemsize), shape, strides, x.dtype)
+        copy = Operand(self.template.temporary(size_of_shape(shape) * x.dtype.itemsize), shape, strides, x.dtype)
         if tuple(broadcast_strides(x.layout, shape)) == strides:
             return x
         self.copy(x, copy)
@@ -118,7 +118,7 @@ def in_one_line(x: Operand) -> Operand:
     """Return an array in C order as a 1-D operand."""
     if not is_run(x.layout, reversed(range(len(x.layout.shape)))):
         raise Unlowered
-    return Operand(x.slot, (size(x.layout.shape),), (x.dtype.itemsize,), x.dtype, x.offset)
+    return Operand(x.slot, (size_of_shape(x.layout.shape),), (x.dtype.itemsize,), x.dtype, x.offset)
 
 
 def _with_longer_rows(axes: list[LoopAxis]) -> list[LoopAxis]:
@@ -131,7 +131,9 @@ def _with_longer_rows(axes: list[LoopAxis]) -> list[LoopAxis]:
     return [axes[k], *axes[:k], *axes[k + 1 :]]
 
 
-def iteration(deciding: list[ArrayLayout], every: list[ArrayLayout], shape: Shape) -> tuple[list[LoopAxis], list[int]]:
+def merged_iteration(
+    deciding: list[ArrayLayout], every: list[ArrayLayout], shape: Shape
+) -> tuple[list[LoopAxis], list[int]]:
     """Return the merged axes of an iteration, and the order of the axes of the shape."""
     strides = [broadcast_strides(layout, shape) for layout in every]
     order = sorted_axes(strides[: len(deciding)], len(shape))

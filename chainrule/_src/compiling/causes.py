@@ -1,6 +1,7 @@
 """Causes of missing traces, as texts of a warning: the difference from earlier calls, and advice.
 
-``Compiled`` counts the cause of each new trace with ``branch``, ``arguments`` and ``state``. It warns with the most common one.
+``Compiled`` counts the cause of each new trace with ``missing_branch_cause``, ``changed_arguments_cause`` and
+``changed_state_cause``. It warns with the most common one.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ class Cause(NamedTuple):
     advice: str
 
 
-def branch(where: Where) -> Cause:
+def missing_branch_cause(where: Where) -> Cause:
     """Return the cause of a value read that no trace has a branch for."""
     return Cause(f"Python reads other values in {where.quoted or 'a value'}", BRANCH)
 
 
-def arguments(function: AnyFunction, old: Sequence[Any], new: Sequence[Any]) -> Cause:
+def changed_arguments_cause(function: AnyFunction, old: Sequence[Any], new: Sequence[Any]) -> Cause:
     """Return the cause of a signature that differs from that of the last trace."""
     if old[0] != new[0] or len(old) != len(new):
         return Cause("the arguments have another structure", STRUCTURE)
@@ -78,9 +79,9 @@ def _argument(function: AnyFunction, spec: Any, leaf: int) -> str:
     return "an argument"
 
 
-def state(function: AnyFunction, tree: Tree, leaves: Sequence[Any]) -> Cause:
+def changed_state_cause(function: AnyFunction, tree: Tree, leaves: Sequence[Any]) -> Cause:
     """Return the cause of a failed guard on Python state."""
-    for guard in tree.references.guards:
+    for guard in tree.guard_sets.guards:
         try:
             holds = guard.holds()
         except Exception:  # a guarded object is gone
@@ -103,5 +104,5 @@ def _guarded(function: AnyFunction, guard: Any) -> str:
         getattr(function, "__closure__", None) or (),
         function.__code__.co_freevars if hasattr(function, "__code__") else (),
     )
-    name = next((name for cell, name in cells if cell is guard.thing), None)
-    return f"`{name}`" if name else f"an object of type {type(guard.thing).__name__}"
+    name = next((name for cell, name in cells if cell is guard.target), None)
+    return f"`{name}`" if name else f"an object of type {type(guard.target).__name__}"

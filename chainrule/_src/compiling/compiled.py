@@ -1,7 +1,7 @@
 """``chainrule.compile`` and ``Compiled``, the callable that it returns.
 
 ``Compiled.__call__`` chooses what a call does. It replays a trace that holds for the arguments (``tree``). Else it records a new
-trace (``recording``) or runs the function eagerly, as the budget says (``policy``). Repeated calls replay through a shortcut
+trace (``function_trace``) or runs the function eagerly, as the budget says (``policy``). Repeated calls replay through a shortcut
 (``direct``, ``branched``).
 """
 
@@ -28,23 +28,30 @@ from chainrule._src.compiling import causes
 from chainrule._src.compiling.branched import Branched, branched_of
 from chainrule._src.compiling.differentiable import CompiledFunction, Replay
 from chainrule._src.compiling.direct import Direct, direct_of
-from chainrule._src.compiling.floating_point import Handled, reporter
-from chainrule._src.compiling.guards.frames import occupied
-from chainrule._src.compiling.inspection import EXECUTOR, PlanOfCall, account, python_steps
+from chainrule._src.compiling.floating_point import NeedsEagerRun, exception_reporter
+from chainrule._src.compiling.function_trace import (
+    LOCK,
+    BadResult,
+    FunctionTrace,
+    check_result,
+    rewind_generators,
+    trace_function,
+)
+from chainrule._src.compiling.guards.frames import is_thread_traced
+from chainrule._src.compiling.inspection import EXECUTOR, PlanOfCall, describe_traces, python_steps
 from chainrule._src.compiling.keys import key_of, keys_within
 from chainrule._src.compiling.low_level import arguments_of, low_level_callable
-from chainrule._src.compiling.memory_use import footprint
+from chainrule._src.compiling.memory_use import reachable_nbytes
 from chainrule._src.compiling.policy import ReplaySpeed, TraceBudget
-from chainrule._src.compiling.recording import LOCK, BadResult, Recording, check_result, record, rewind
-from chainrule._src.compiling.tree import Missing, Segment, Tree
+from chainrule._src.compiling.tree import Segment, Tree, UntracedBranch
 from chainrule._src.interpreters.trace_types import ByValue, Unrecordable
 from chainrule._src.messages import errors
 from chainrule._src.messages.message_parts import counted
 from chainrule._src.native import AVAILABLE
 from chainrule._src.tape.levels import STACK
-from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.versions import BEFORE_WRITE, about_to_write, wrote
+from chainrule._src.tape.versions import BEFORE_WRITE, about_to_write, note_write
 
 ndarray = np.ndarray
 MAX_BYTES = 1 << 28
@@ -159,7 +166,7 @@ class Compiled(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         shortcut = self._shortcut
-        if (shortcut is not None or self._shortcuts) and not kwargs and not SPECIAL and not STACK.levels:
+        if (shortcut is not None or self._shortcuts) and not kwargs and not ACTIVE_MODES and not STACK.levels:
             try:
                 result = None if shortcut is None else shortcut.call(args)
                 if result is None:
@@ -168,7 +175,7 @@ class Compiled(Generic[P, R]):
                     return result
             except Exception:  # a floating-point exception that eager code has to handle or raise
                 return self.function(*args)
-        if STACK.levels or (SPECIAL and (LOCAL.watch is not None or LOCAL.recorder is not None)):
+        if STACK.levels or (ACTIVE_MODES and (LOCAL.watch is not None or LOCAL.recorder is not None)):
             return self.function(*args, **kwargs)  # the surrounding transformation has to see the operations
         budget = self.budget
         if not budget.may_look_up():
@@ -286,7 +293,7 @@ class Compiled(Generic[P, R]):
     # -- tracing -----------------------------------------------------------------------------------------------------
 
     def _trace_or_run_eagerly(
-        self, tree: Tree | None, call: CompiledCall, kind: int, missing: Missing | None = None
+        self, tree: Tree | None, call: CompiledCall, kind: int, missing: UntracedBranch | None = None
     ) -> Any:
         """Trace a call that has no trace if the budget allows it; else run the call eagerly.
 
@@ -302,7 +309,7 @@ class Compiled(Generic[P, R]):
             not budget.may_trace(kind) and budget.misses % (budget.traces + 1) == 0
         ):  # seldom: its time grows with the number of traces
             self._count_savings()
-        if not budget.may_trace(kind) or (occupied() and not self.pure):
+        if not budget.may_trace(kind) or (is_thread_traced() and not self.pure):
             return self._run_eagerly(call, kind)
         if not LOCK.acquire(timeout=PATIENCE):  # the function that another thread records may be waiting for this call
             return self._run_eagerly(call, kind)
@@ -318,24 +325,24 @@ class Compiled(Generic[P, R]):
     def _count_savings(self) -> None:
         """Book the seconds that replays have saved, including replays by shortcuts."""
         for tree in [tree for trees in self._trees.values() for tree in trees]:
-            for segment, recording in tree.ends():
-                self.budget.count_savings(recording.speed, segment.plan.runs, recording.count)
-                if recording.speed.asked:
+            for segment, trace in tree.ends():
+                self.budget.count_savings(trace.speed, segment.plan.runs, trace.count)
+                if trace.speed.asked:
                     self._clear_shortcuts()
 
-    def _note_cause(self, call: CompiledCall, missing: Missing | None) -> None:
+    def _note_cause(self, call: CompiledCall, missing: UntracedBranch | None) -> None:
         """Count the cause of a missing trace."""
         if self._last_signature is None or self._warned_of_waste:
             return
         trees = self._trees.get(call.signature)
         if missing is not None:
-            self._causes[causes.branch(missing.where)] += 1
+            self._causes[causes.missing_branch_cause(missing.where)] += 1
         elif trees:
-            self._causes[causes.state(self.function, trees[-1], call.leaves)] += 1
+            self._causes[causes.changed_state_cause(self.function, trees[-1], call.leaves)] += 1
         else:
-            self._causes[causes.arguments(self.function, self._last_signature, call.signature)] += 1
+            self._causes[causes.changed_arguments_cause(self.function, self._last_signature, call.signature)] += 1
 
-    def _warn_of_waste(self, call: CompiledCall, missing: Missing | None) -> None:
+    def _warn_of_waste(self, call: CompiledCall, missing: UntracedBranch | None) -> None:
         """Warn with the most common cause of missing traces. Callers check that it is done once."""
         self._note_cause(call, missing)
         self._warned_of_waste = True
@@ -346,7 +353,7 @@ class Compiled(Generic[P, R]):
         """Trace a call, into a new tree or as a branch of one, and return its result."""
         signature = call.signature
         try:
-            recording, _, new, outputs = self._new_trace(tree, call, kind)
+            trace, _, new, outputs = self._new_trace(tree, call, kind)
         except BadResult:
             raise
         except Unrecordable as reason:
@@ -366,7 +373,7 @@ class Compiled(Generic[P, R]):
         _about_to_write([memory for memory, _ in new])
         for memory, values in new:
             memory[...] = values
-        return _finish(recording, outputs, call.leaves, call.eager_call)
+        return _finish(trace, outputs, call.leaves, call.eager_call)
 
     def _warn_of_python(self, path: list[Segment]) -> None:
         """Warn once if a line in a loop has a step that Python runs."""
@@ -390,7 +397,7 @@ class Compiled(Generic[P, R]):
 
     def _new_trace(
         self, tree: Tree | None, call: CompiledCall, kind: int
-    ) -> tuple[Recording, list[Segment], list[tuple[Any, Any]], list[Any]]:
+    ) -> tuple[FunctionTrace, list[Segment], list[tuple[Any, Any]], list[Any]]:
         """Trace a call, add the trace to its tree, and drop the trace's recorded calls.
 
         Returns:
@@ -402,62 +409,62 @@ class Compiled(Generic[P, R]):
                 LOCK,
                 collector_at_rest(),
             ):  # garbage collections take half of the time of a trace
-                recording, path = self._add_to_tree(tree, call, kind)
-                new = [(memory.array, value.array.copy("K")) for memory, value in recording.writes]
-                outputs = [var.array.copy("K") for var in recording.outputs()]
-                recording.forget()
+                trace, path = self._add_to_tree(tree, call, kind)
+                new = [(memory.array, value.array.copy("K")) for memory, value in trace.writes]
+                outputs = [var.array.copy("K") for var in trace.outputs()]
+                trace.forget()
             self._warn_of_python(path)
-            self._evict(recording)
+            self._evict(trace)
             kept = kind
-            return recording, path, new, outputs
+            return trace, path, new, outputs
         finally:
             self.budget.traced(self.budget.clock() - begin, kept)
 
-    def _add_to_tree(self, tree: Tree | None, call: CompiledCall, kind: int) -> tuple[Recording, list[Segment]]:
+    def _add_to_tree(self, tree: Tree | None, call: CompiledCall, kind: int) -> tuple[FunctionTrace, list[Segment]]:
         """Record a trace and add it to its tree; return the trace and its segments."""
         signature = call.signature
-        recording = record(self.function, call.leaves, call.spec, call.arrays, self.name, self.pure)
+        trace = trace_function(self.function, call.leaves, call.spec, call.arrays, self.name, self.pure)
         trees = self._trees.get(signature, [])
         try:
-            at = [k for k, other in enumerate(trees) if tree is not None and other.references is tree.references]
-            grown = trees[at[0]].with_branch(recording) if at else None
+            at = [k for k, other in enumerate(trees) if tree is not None and other.guard_sets is tree.guard_sets]
+            grown = trees[at[0]].with_branch(trace) if at else None
             if grown is not None:
                 trees = [*trees[: at[0]], grown, *trees[at[0] + 1 :]]
             else:
-                same = [other for other in trees if other.absorb(recording)]
-                grown = same[0] if same else Tree(recording)
+                same = [other for other in trees if other.absorb(trace)]
+                grown = same[0] if same else Tree(trace)
                 trees = trees if same else [*trees, grown]
         except Exception:
-            rewind(recording.drawn)
+            rewind_generators(trace.generator_states)
             raise
-        recording.speed = self.budget.speed_of(kind)
+        trace.speed = self.budget.speed_of(kind)
         self._trees[signature], self._last_signature = trees, signature
-        return recording, grown.newest
+        return trace, grown.newest
 
-    def _evict(self, newest: Recording) -> None:
+    def _evict(self, newest: FunctionTrace) -> None:
         """Drop the least used traces if all together keep too many bytes, or if one signature has too many trees."""
         trees = [tree for trees in self._trees.values() for tree in trees]
         excess = sum([tree.nbytes for tree in trees]) - self.max_bytes
         crowded = [trees for trees in self._trees.values() if len(trees) > TREES] if len(trees) > TREES else []
         if excess <= 0 and not crowded:
             return
-        uses = {recording: segment.plan.runs for tree in trees for segment, recording in tree.ends()}
-        lately = {recording: runs - recording.runs for recording, runs in uses.items() if recording is not newest}
+        uses = {trace: segment.plan.runs for tree in trees for segment, trace in tree.ends()}
+        lately = {trace: runs - trace.runs for trace, runs in uses.items() if trace is not newest}
         evicted = {
-            recording
+            trace
             for same in crowded
-            for recording in min(same[:-1], key=lambda tree: max([lately[r] for r in tree.recordings])).recordings
+            for trace in min(same[:-1], key=lambda tree: max([lately[r] for r in tree.traces])).traces
         }
         excess += self.max_bytes // 8 if excess > 0 else 0  # some more, so that eviction is rare
-        for recording in sorted(lately, key=lambda recording: lately[recording]):
+        for trace in sorted(lately, key=lambda trace: lately[trace]):
             if excess > 0:
-                evicted.add(recording)
-                excess -= recording.nbytes
-        for recording, runs in uses.items():
-            recording.runs = runs
+                evicted.add(trace)
+                excess -= trace.nbytes
+        for trace, runs in uses.items():
+            trace.runs = runs
         self._clear_shortcuts()
         for signature, same in list(self._trees.items()):
-            kept = [tree if evicted.isdisjoint(tree.recordings) else tree.without(evicted) for tree in same]
+            kept = [tree if evicted.isdisjoint(tree.traces) else tree.without(evicted) for tree in same]
             self._trees[signature] = [tree for tree in kept if tree is not None]
             if not self._trees[signature]:
                 del self._trees[signature]
@@ -479,57 +486,57 @@ class Compiled(Generic[P, R]):
         budget = self.budget
         before = tree.generator_states()
         try:
-            report = reporter(self.name, tree.ignored, tree.handled)
+            report = exception_reporter(self.name, tree.ignored, tree.handled)
             last = tree.reach_end(values, report)
-            recording = last.recording
-            assert recording is not None
-            if budget.wants_eager_run(recording.speed) or (recording.speed.is_slower and tree.root.guard is None):
-                rewind(before)
-                return self._compare(tree, recording, call)
+            trace = last.trace
+            assert trace is not None
+            if budget.wants_eager_run(trace.speed) or (trace.speed.is_slower and tree.root.guard is None):
+                rewind_generators(before)
+                return self._compare(tree, trace, call)
             if tree.writes:
                 read_only = not all([values[number].flags.writeable for number in tree.writes])
-                if read_only or _overlap(tree.writes, values, tree.references.arrays):
-                    rewind(before)
+                if read_only or _overlap(tree.writes, values, tree.guard_sets.arrays):
+                    rewind_generators(before)
                     return self._run_eagerly(call)
                 _about_to_write([values[number] for number in tree.writes])
             outputs = last.plan.run([values[n] for n in last.inputs], report)
-        except Missing as missing:
-            rewind(before)
+        except UntracedBranch as missing:
+            rewind_generators(before)
             tree.hits = 0
             self._remove_shortcut(call)
             return self._trace_or_run_eagerly(tree, call, missing.kind, missing)
         except Exception:  # of a Python step, or a floating-point exception: the eager call raises it with its location
-            rewind(before)
+            rewind_generators(before)
             return self._run_eagerly(call)
-        result = _finish(recording, outputs, call.leaves, call.eager_call)
-        budget.replayed(recording.speed, budget.clock() - call.begin, recording.count)
-        if not recording.proven and recording.speed.is_faster(recording.count):
-            recording.proven = True
+        result = _finish(trace, outputs, call.leaves, call.eager_call)
+        budget.replayed(trace.speed, budget.clock() - call.begin, trace.count)
+        if not trace.proven and trace.speed.is_faster(trace.count):
+            trace.proven = True
             budget.proved()
         tree.hits += 1
-        if not SPECIAL and (
+        if not ACTIVE_MODES and (
             tree.root.guard is None or tree.hits > 1
         ):  # where a new value is read, the shortcut's work is wasted and the call takes twice as long
-            self._add_shortcut(tree, recording, call)
+            self._add_shortcut(tree, trace, call)
         return result
 
-    def _compare(self, tree: Tree, recording: Recording, call: CompiledCall) -> Any:
+    def _compare(self, tree: Tree, trace: FunctionTrace, call: CompiledCall) -> Any:
         """Run a call that has a trace eagerly, to compare the speeds. Drop the trace if it is slower."""
-        result = self._run_eagerly(call, speed=recording.speed)
-        if tree.root.guard is None and recording.speed.is_slower:
+        result = self._run_eagerly(call, speed=trace.speed)
+        if tree.root.guard is None and trace.speed.is_slower:
             self._slower.add(call.signature)
             self._drop(call.signature, "its plan takes longer than the function itself")
         return result
 
-    def _add_shortcut(self, tree: Tree, recording: Recording, call: CompiledCall) -> None:
+    def _add_shortcut(self, tree: Tree, trace: FunctionTrace, call: CompiledCall) -> None:
         """Make the shortcut into a tree, if the tree can have one, and use it for calls with such layouts."""
         if tree.shortcut is None:
             short = direct_of if tree.root.guard is None else branched_of
-            report = reporter(self.name, tree.ignored, tree.handled)
+            report = exception_reporter(self.name, tree.ignored, tree.handled)
             tree.shortcut = (not call.eager_call.keywords and short(tree, call.eager_call.args, report)) or False
         shortcut = tree.shortcut
-        if shortcut and not recording.speed.is_faster(recording.count):
-            shortcut = Timed(shortcut, self, recording) if tree.root.guard is None else None
+        if shortcut and not trace.speed.is_faster(trace.count):
+            shortcut = Timed(shortcut, self, trace) if tree.root.guard is None else None
         if shortcut:
             self._shortcuts[_layouts(call.eager_call.args)] = self._shortcut = shortcut
 
@@ -562,10 +569,10 @@ class Compiled(Generic[P, R]):
         """
         targets, spec = tree_flatten(out)
         memories = [x._raw if isinstance(x, Tensor) else x for x in targets]
-        ordinary = not kwargs and not SPECIAL and not STACK.levels and all([type(x) is ndarray for x in targets])
+        ordinary = not kwargs and not ACTIVE_MODES and not STACK.levels and all([type(x) is ndarray for x in targets])
         shortcut = self._shortcut
         if ordinary and shortcut is not None and shortcut.spec == spec:
-            with contextlib.suppress(Handled):  # the call below raises the error or handles it
+            with contextlib.suppress(NeedsEagerRun):  # the call below raises the error or handles it
                 if shortcut.into(args, memories):
                     return out
         results, found = tree_flatten(self(*args, **kwargs))
@@ -638,53 +645,53 @@ class Compiled(Generic[P, R]):
             before = tree.generator_states()
             try:
                 return PlanOfCall(tree.path_to(tree.reach_end(values)))
-            except Missing:
+            except UntracedBranch:
                 pass
             finally:
-                rewind(before)
+                rewind_generators(before)
         try:
-            recording, path, *_ = self._new_trace(tree, call, hash(call.signature))
+            trace, path, *_ = self._new_trace(tree, call, hash(call.signature))
         except Unrecordable as reason:
             raise errors.compile_no_plan(self.name, str(reason)) from None
-        rewind(recording.drawn)
+        rewind_generators(trace.generator_states)
         return PlanOfCall(path)
 
     def explain(self) -> str:
         """Return a text about all traces: the inputs and reads of each, how it runs, and why other calls run eagerly."""
         trees = [tree for trees in self._trees.values() for tree in trees]
-        text = account(self.name, trees, self._eager.values())
+        text = describe_traces(self.name, trees, self._eager.values())
         return f"{text}\n- {self.budget.describe()}" if self.budget.misses else text
 
     @property
-    def recordings(self) -> list[Recording]:
+    def recordings(self) -> list[FunctionTrace]:
         """The traces of the function."""
-        return [recording for trees in self._trees.values() for tree in trees for recording in tree.recordings]
+        return [trace for trees in self._trees.values() for tree in trees for trace in tree.traces]
 
     @property
     def memory(self) -> int:
         """Bytes that the traces keep alive: plans with their buffers, constants and code."""
-        return footprint(self._trees, self._shortcut, self._shortcuts)
+        return reachable_nbytes(self._trees, self._shortcut, self._shortcuts)
 
 
 class Timed:
     """A shortcut that measures its calls, until they are known to be faster than eager calls."""
 
-    __slots__ = ("_compiled", "_recording", "inner", "spec")
+    __slots__ = ("_compiled", "_trace", "inner", "spec")
 
-    def __init__(self, inner: Direct, compiled: Compiled[..., Any], recording: Recording) -> None:
+    def __init__(self, inner: Direct, compiled: Compiled[..., Any], trace: FunctionTrace) -> None:
         self.inner, self.spec = inner, inner.spec
-        self._compiled, self._recording = compiled, recording
+        self._compiled, self._trace = compiled, trace
 
     def call(self, args: tuple[object, ...]) -> Any:
         """Call the shortcut; return None if the shortcut does, or if ``Compiled._replay`` has to handle the call."""
-        recording, budget = self._recording, self._compiled.budget
-        speed = recording.speed
-        if budget.wants_eager_run(speed) or speed.is_slower or speed.is_faster(recording.count):
+        trace, budget = self._trace, self._compiled.budget
+        speed = trace.speed
+        if budget.wants_eager_run(speed) or speed.is_slower or speed.is_faster(trace.count):
             return None  # ``_replay`` compares with an eager call, drops the trace, or adds the unmeasured shortcut
         begin = budget.clock()
         result = self.inner.call(args)
         if result is not None:
-            budget.replayed(speed, budget.clock() - begin, recording.count)
+            budget.replayed(speed, budget.clock() - begin, trace.count)
         return result
 
     def into(self, args: tuple[object, ...], out: Any) -> bool:
@@ -777,7 +784,7 @@ def _about_to_write(memories: list[NumpyArray]) -> None:
     for memory in memories:
         if BEFORE_WRITE:
             about_to_write(memory)
-        wrote(memory, "compile", errors.user_line())
+        note_write(memory, "compile", errors.user_line())
 
 
 def _overlap(written: set[int], values: dict[int, NumpyArray], outside: list[ndarray]) -> bool:
@@ -789,26 +796,26 @@ def _overlap(written: set[int], values: dict[int, NumpyArray], outside: list[nda
     )
 
 
-def _finish(recording: Recording, outputs: list[NumpyArray], leaves: list[Any], eager_call: Callable[[], Any]) -> Any:
+def _finish(trace: FunctionTrace, outputs: list[NumpyArray], leaves: list[Any], eager_call: Callable[[], Any]) -> Any:
     """Apply the effects of a replayed call and return the result of the function.
 
     Args:
-        outputs: the arrays of ``recording.outputs()``, which nothing else refers to.
+        outputs: the arrays of ``trace.outputs()``, which nothing else refers to.
         leaves: the leaves of the arguments.
     """
     rest = iter(outputs)
     results = [
-        _as_returned(result.content if result.var is None else next(rest), result.kind) for result in recording.results
+        _as_returned(result.content if result.var is None else next(rest), result.kind) for result in trace.results
     ]
-    for effect in recording.effects:
+    for effect in trace.effects:
         effect.apply(None if effect.var is None else next(rest), leaves)
-    if recording.backward is not None:
-        _record_call(recording, results, list(rest), leaves, eager_call)
-    return tree_unflatten(results, recording.spec)
+    if trace.backward is not None:
+        _record_call(trace, results, list(rest), leaves, eager_call)
+    return tree_unflatten(results, trace.spec)
 
 
 def _as_returned(array: NumpyArray, kind: str) -> TensorLike:
-    """Return an output in the form that the function returned (see ``RecordedOutput``)."""
+    """Return an output in the form that the function returned (see ``TracedOutput``)."""
     if kind == "tensor":
         return wrap(array)
     if kind == "copy":
@@ -819,17 +826,17 @@ def _as_returned(array: NumpyArray, kind: str) -> TensorLike:
 
 
 def _record_call(
-    recording: Recording,
+    trace: FunctionTrace,
     results: list[Any],
     residuals: list[NumpyArray],
     leaves: list[Any],
     eager_call: Callable[[], Any],
 ) -> None:
     """Put a call on the tape as one node, and replace its results by the outputs of the node."""
-    backward = recording.backward
+    backward = trace.backward
     assert backward is not None
     arrays = [results[i]._raw if isinstance(results[i], Tensor) else results[i] for i in backward.results]
-    replay = Replay(recording, arrays, residuals, eager_call)
+    replay = Replay(trace, arrays, residuals, eager_call)
     outputs = CompiledFunction.apply(replay, *replay.tensors(leaves))
     for i, tensor in zip(backward.results, outputs, strict=True):
         results[i] = tensor if isinstance(results[i], Tensor) else array_of(tensor)

@@ -16,9 +16,9 @@ import numpy as np
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, TensorLike
-from chainrule._src.compiling.body_cache import find, form_of, keep
-from chainrule._src.compiling.guards.frames import occupied
-from chainrule._src.compiling.guards.log import Refused
+from chainrule._src.compiling.body_cache import cache_body, find_cached_body, form_of
+from chainrule._src.compiling.guards.frames import is_thread_traced
+from chainrule._src.compiling.guards.log import TraceRefused
 from chainrule._src.compiling.loop_body import NATIVE_ERRORS, Body, record_body, run_body
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.recorder import Recorder
@@ -28,8 +28,8 @@ from chainrule._src.ops.creation import tensor as new_tensor
 from chainrule._src.ops.joining import stack
 from chainrule._src.ops.random import default_generator
 from chainrule._src.tape.levels import STACK
-from chainrule._src.tape.modes import LOCAL, SPECIAL, grad_mode
-from chainrule._src.tape.modes import recording as records
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, grad_mode
+from chainrule._src.tape.modes import is_recording as records
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.arguments import is_array, without_objects
 from chainrule._src.transforms.function import Function
@@ -350,7 +350,7 @@ class _Loop:
         outer = LOCAL.recorder
         if STACK.levels and (not isinstance(outer, Recorder) or STACK.levels[-1] is not outer.level):
             return None
-        if outer is None and (occupied() or (SPECIAL and LOCAL.watch is not None)):
+        if outer is None and (is_thread_traced() or (ACTIVE_MODES and LOCAL.watch is not None)):
             return None
         carry, xs = [_array_of(x, outer) for x in self.carry], [_array_of(x, outer) for x in self.xs]
         if any([x is None for x in (*carry, *xs)]):
@@ -375,17 +375,17 @@ class _Loop:
             leaves = [(x.shape, x.dtype, x.strides, is_tensor) for x, is_tensor in (*carry, *xs)]
             setting = self.spec, *leaves, *live, self.lean, self.api, LOCAL.mode, *np.geterr().values()
             form = form_of(self.function)
-            cached = None if form is None else find(form, setting)
+            cached = None if form is None else find_cached_body(form, setting)
             if cached is not None:
                 return cached
         try:
-            body, recording = record_body(self.iteration, carry, xs, live, self.spec, self.lean)
-        except Refused:
+            body, trace = record_body(self.iteration, carry, xs, live, self.spec, self.lean)
+        except TraceRefused:
             raise
         except Exception:  # if it is the body's own error, the eager run raises it
             return None
         if form is not None:
-            keep(form, setting, body, recording)
+            cache_body(form, setting, body, trace)
         return body
 
     def _run_recorded(self, body: Body) -> Leaves:

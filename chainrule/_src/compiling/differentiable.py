@@ -13,11 +13,11 @@ from chainrule._src.api.grad_mode import enable_grad
 from chainrule._src.arrays.any_array import laid_by
 from chainrule._src.arrays.tree import tree_leaves
 from chainrule._src.arrays.types import AnyArray, NumpyArray
+from chainrule._src.compiling.function_trace import LOCK, Backward, FunctionTrace
 from chainrule._src.compiling.plan import ExecutionPlan
-from chainrule._src.compiling.recording import LOCK, Backward, Recording
 from chainrule._src.interpreters.trace_types import Program
 from chainrule._src.table.shape import alias
-from chainrule._src.tape.modes import recording as records
+from chainrule._src.tape.modes import is_recording as records
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.backward import grad
 from chainrule._src.transforms.function import Function
@@ -27,7 +27,7 @@ class Replay:
     """A replayed call with its arrays.
 
     Attributes:
-        recording: the trace.
+        trace: the trace.
         results: the arrays of the results that have gradients.
         residuals: the arrays of the forward pass that the backward pass reads.
         eager_call: runs the function eagerly; its results are tensors with a history.
@@ -35,20 +35,20 @@ class Replay:
 
     def __init__(
         self,
-        recording: Recording,
+        trace: FunctionTrace,
         results: Sequence[object],
         residuals: list[NumpyArray],
         eager_call: Callable[[], Any],
     ) -> None:
-        self.recording = recording
+        self.trace = trace
         self.results = results
         self.residuals = residuals
         self.eager_call = eager_call
 
     @property
     def backward(self) -> Backward:
-        assert self.recording.backward is not None
-        return self.recording.backward
+        assert self.trace.backward is not None
+        return self.trace.backward
 
     def tensors(self, leaves: list[Any]) -> tuple[Tensor, ...]:
         """Return the tensors that gradients flow to."""
@@ -59,15 +59,15 @@ class Replay:
         backward = self.backward
         with LOCK:
             if backward.plan is None:
-                backward.set_plan(plan_of(self.recording))
+                backward.set_plan(plan_of(self.trace))
         given = zip([*cotangents, *residuals], backward.plan.inputs, strict=True)
         found = iter(backward.plan.run([laid_by(array, value.strides) for array, value in given]))
         return [None if var is None else next(found) for var in backward.grads]
 
     def same_in_order(self, cotangents: list[NumpyArray]) -> bool:
         """Return whether gradients have eager bits if cotangents are copied to C order, in which they were recorded."""
-        recording = self.recording
-        if all([g.flags.c_contiguous for g in cotangents]) or recording.drawn or recording.effects or recording.writes:
+        trace = self.trace
+        if all([g.flags.c_contiguous for g in cotangents]) or trace.generator_states or trace.effects or trace.writes:
             return True  # for effects: the function cannot be run again
         return all(map(_is_repeated, cotangents)) and self.backward.takes_repeated
 
@@ -78,13 +78,13 @@ def _is_repeated(array: NumpyArray) -> bool:
     return bool(part.flags.c_contiguous)
 
 
-def plan_of(recording: Recording) -> ExecutionPlan:
+def plan_of(trace: FunctionTrace) -> ExecutionPlan:
     """Return the plan of the backward pass. Its inputs are the cotangents, then the residuals."""
-    backward = recording.backward
+    backward = trace.backward
     assert backward is not None
     grads = [var for var in backward.grads if var is not None]
     return ExecutionPlan(
-        Program([*backward.cotangents, *backward.residuals], recording.constants, backward.calls, grads, [])
+        Program([*backward.cotangents, *backward.residuals], trace.constants, backward.calls, grads, [])
     )
 
 
@@ -132,7 +132,7 @@ class CompiledFunction(Function):
             if replay.same_in_order(arrays):
                 found = replay.gradients(arrays, [t.numpy() for t in saved[:count]])
                 return None, *[None if g is None else wrap(g) for g in found]
-        if replay.recording.drawn:
+        if replay.trace.generator_states:
             raise RuntimeError(
                 "compile: the gradient of a gradient through a function that draws random numbers takes the same numbers twice. "
                 "Compile the function that takes the gradients instead"

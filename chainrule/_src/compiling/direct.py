@@ -13,8 +13,8 @@ import numpy as np
 
 from chainrule._src.arrays.tree import TreeSpec, tree_unflatten
 from chainrule._src.arrays.types import NumpyArray
-from chainrule._src.compiling.guards.guards import References
-from chainrule._src.compiling.recording import Argument, Captured, Recording
+from chainrule._src.compiling.function_trace import Argument, Captured, FunctionTrace
+from chainrule._src.compiling.guards.guards import GuardSets
 from chainrule._src.compiling.tree import Tree
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Direct:
         numbers: the positions and types of arguments that are numbers.
         others: the sources of the inputs after the arguments.
         entry: the native code, and its argument for reporting.
-        references: the guards on Python state.
+        guard_sets: the guards on Python state.
         may_fail: whether the native code may fail.
     """
 
@@ -41,10 +41,10 @@ class Direct:
         "_captured",
         "_code",
         "_count",
+        "_guard_sets",
         "_may_fail",
         "_numbers",
         "_others",
-        "_references",
         "_reporting",
         "_scalars",
         "_single",
@@ -60,7 +60,7 @@ class Direct:
         numbers: list[tuple[int, type]],
         others: list[Captured],
         entry: tuple[Any, _Reporting],
-        references: References,
+        guard_sets: GuardSets,
         may_fail: bool,
     ) -> None:
         self.spec = spec
@@ -73,7 +73,7 @@ class Direct:
         captured = all([type(source) is Captured for source in others])
         self._captured = tuple([source.content for source in others]) if captured else None
         self._code, self._reporting = entry
-        self._references = references
+        self._guard_sets = guard_sets
         self._may_fail = may_fail
 
     def call(self, args: tuple[object, ...]) -> Any:
@@ -98,7 +98,7 @@ class Direct:
     def _arrays(self, args: tuple[object, ...]) -> tuple[Any, ...] | None:
         """Return the inputs of the native code, or None."""
         arrays = arrays_of(args, self._count, self._numbers)
-        if arrays is None or not self._references.hold():
+        if arrays is None or not self._guard_sets.hold():
             return None
         if self._captured is not None:
             return arrays + self._captured
@@ -129,13 +129,8 @@ def arrays_of(args: tuple[object, ...], count: int, numbers: list[tuple[int, typ
 def direct_of(tree: Tree, args: tuple[object, ...], report: Callable[[Iterable[str]], None]) -> Direct | None:
     """Return a shortcut into a tree for calls like one with these arguments, or None if the tree cannot have one."""
     segment = tree.root
-    recording = segment.recording
-    if (
-        recording is None
-        or not recording.results
-        or not only_computes(recording)
-        or len(segment.inputs) != len(tree.sources)
-    ):
+    trace = segment.trace
+    if trace is None or not trace.results or not only_computes(trace) or len(segment.inputs) != len(tree.sources):
         return None
     sources = [tree.sources[number] for number in segment.inputs]
     count = len(args)
@@ -144,27 +139,27 @@ def direct_of(tree: Tree, args: tuple[object, ...], report: Callable[[Iterable[s
     if numbers is None or sum([type(x) is Argument for x in sources]) != count or not _in_order(sources[:count]):
         return None
     entry = segment.plan.entry(report)
-    scalars = [i for i, result in enumerate(recording.results) if result.kind == "scalar"]
+    scalars = [i for i, result in enumerate(trace.results) if result.kind == "scalar"]
     return (
         None
         if entry is None
         else Direct(
-            recording.spec,
+            trace.spec,
             scalars,
             count,
             numbers,
             sources[count:],
             entry,
-            tree.references,
+            tree.guard_sets,
             segment.plan.may_fail,
         )
     )
 
 
-def only_computes(recording: Recording) -> bool:
+def only_computes(trace: FunctionTrace) -> bool:
     """Return whether a trace only computes arrays: it has no effects, no guards on tensors and no backward pass."""
-    others = recording.states or recording.drawn or recording.effects or recording.writes or recording.backward
-    return not others and all([result.kind in ("array", "scalar") for result in recording.results])
+    others = trace.states or trace.generator_states or trace.effects or trace.writes or trace.backward
+    return not others and all([result.kind in ("array", "scalar") for result in trace.results])
 
 
 def _in_order(sources: list[Argument]) -> bool:

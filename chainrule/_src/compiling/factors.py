@@ -15,11 +15,11 @@ import numpy as np
 
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.call_loops import CallLoops
-from chainrule._src.compiling.grouping import LoopArgument, Work
+from chainrule._src.compiling.grouping import KernelCall, LoopArgument
 from chainrule._src.compiling.iteration import LoopAxis
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView
-from chainrule._src.compiling.loops import MEMORY, READ, Loop, Operand, own_loop
-from chainrule._src.compiling.products import along_cores
+from chainrule._src.compiling.loops import MEMORY, READ, InnerLoop, Operand, own_loop
+from chainrule._src.compiling.products import add_core_loop
 from chainrule._src.compiling.steps import PlanStep
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.native import KERNELS, execute, use_lapack
@@ -34,7 +34,11 @@ SMALL = 64
 
 def add_shared(loops: CallLoops, name: str, reads: list[Operand], writes: list[Operand]) -> None:
     """Set the variant with shared factors of the loop that was added last, if there is one."""
-    if any([x.dtype != DOUBLE for x in reads + writes]) or len(reads[0].layout.shape) != 2 or not available():
+    if (
+        any([x.dtype != DOUBLE for x in reads + writes])
+        or len(reads[0].layout.shape) != 2
+        or not factors_are_available()
+    ):
         return
     plain, n = loops.template.loops.pop(), reads[0].layout.shape[0]
     cores = {"inv": [["m", "m"]] * 2, "slogdet": [["m", "m"], [], []], "det": [["m", "m"], []]}.get(name)
@@ -50,7 +54,7 @@ def add_shared(loops: CallLoops, name: str, reads: list[Operand], writes: list[O
     if name in ("solve", "inv"):
         more.insert(0, Operand(loops.template.temporary(n * sides * WORD), (), (), DOUBLE))
     found = KERNELS[f"shared_{name}"], _entries(n)
-    along_cores(loops, name, [*cores, *[[]] * len(more)], found, reads, [*writes, *more], plain.checked)
+    add_core_loop(loops, name, [*cores, *[[]] * len(more)], found, reads, [*writes, *more], plain.checked)
     plain.shared = loops.template.loops.pop()
     loops.template.loops.append(plain)
 
@@ -82,7 +86,7 @@ class Memories:
         read = Counter([matrix for step in steps if step.template for matrix in _matrices(step)])
         self._shared_matrices = {matrix for matrix, count in read.items() if count > 1}
 
-    def chosen(self, loop: Loop, reads: list[BufferView], works: list[Work]) -> Loop:
+    def chosen(self, loop: InnerLoop, reads: list[BufferView], kernel_calls: list[KernelCall]) -> InnerLoop:
         """Return the loop of a step to run: the variant with shared factors, or the loop itself.
 
         A kernel call that clears the cache is appended to ``works`` when a cache is first used.
@@ -94,7 +98,9 @@ class Memories:
             buffer = self._buffers[n] = Buffer(ARENA, _nbytes(n))
             args: list[LoopArgument] = [(None, 0, np.zeros((), np.int64)), (buffer, 0, None)]
             slots = [((READ, 0), 0), ((READ, 0), 0)]
-            works.append(Work(Loop("copy", own_loop("copy8"), [LoopAxis(1, (0, WORD))], slots, [WORD, WORD]), args))
+            kernel_calls.append(
+                KernelCall(InnerLoop("copy", own_loop("copy8"), [LoopAxis(1, (0, WORD))], slots, [WORD, WORD]), args)
+            )
         return loop.shared
 
     def buffer(self, n: int) -> Buffer:
@@ -105,7 +111,7 @@ def _matrices(step: PlanStep) -> list[Any]:
     return [_matrix(loop, step.reads) for loop in step.template.loops if loop.shared is not None]
 
 
-def _matrix(loop: Loop, reads: list[BufferView]) -> tuple[Any, int]:
+def _matrix(loop: InnerLoop, reads: list[BufferView]) -> tuple[Any, int]:
     """Return the location of the matrix that a loop factors, which is also that of its transpose."""
     (kind, i), offset = loop.args[0]
     value = reads[i] if kind == READ else None
@@ -116,7 +122,7 @@ def _matrix(loop: Loop, reads: list[BufferView]) -> tuple[Any, int]:
 
 
 @functools.cache
-def available() -> bool:
+def factors_are_available() -> bool:
     """Return whether NumPy's LAPACK is found, and loops with shared factors give the bits of NumPy's gufuncs."""
     getrf, getrs, gesv = [blas_function(name) for name in ("dgetrf_", "dgetrs_", "dgesv_")]
     if getrf is None or getrs is None or gesv is None or not {"shared_solve", "shared_inv"} <= KERNELS.keys():
@@ -127,7 +133,7 @@ def available() -> bool:
     try:
         return all(
             [
-                _agrees(np.round(numbers.standard_normal((n, n)), digits))
+                _factors_agree(np.round(numbers.standard_normal((n, n)), digits))
                 for n in (1, 2, 3, 7, 13, 20)
                 for digits in (0, 9)
             ]
@@ -136,7 +142,7 @@ def available() -> bool:
         return False
 
 
-def _agrees(x: NumpyArray) -> bool:
+def _factors_agree(x: NumpyArray) -> bool:
     n = len(x)
     if not np.linalg.det(x):
         return True

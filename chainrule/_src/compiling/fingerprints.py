@@ -12,7 +12,7 @@ import numpy as np
 from chainrule._src import native
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.trace_types import AsArray, RowCallable, TracedCall, Var
+from chainrule._src.interpreters.trace_types import AsArray, PrimitiveFunction, TracedCall, Var
 
 ndarray = np.ndarray
 
@@ -55,7 +55,7 @@ class Fingerprints:
             return self._identity(function)
         if kind is AsArray:
             return "array", self._of_function(function.function)
-        if kind is RowCallable:
+        if kind is PrimitiveFunction:
             return self._identity(function.prim), self._of(function.params)
         if kind is Rebuilt:
             parts = function.args, function.kwargs, function.floats, function.scalars, function.written

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Iterable
 
 from chainrule._src.messages.errors import warn
-from chainrule._src.tape.fp_warnings import modes
+from chainrule._src.tape.fp_warnings import user_error_modes
 
 _TEXTS = {
     "divide": "divide by zero",
@@ -19,7 +19,7 @@ _TEXTS = {
 }
 
 
-class Handled(Exception):
+class NeedsEagerRun(Exception):
     """Raised for a floating-point exception that needs more than a warning: the call has to run eagerly."""
 
 
@@ -44,15 +44,17 @@ class Reporter:
             Handled: the function or its caller handles one of the exceptions.
         """
         met = {*kinds}
-        how = modes()
+        how = user_error_modes()
         if met & self.handled or any([how[kind] not in ("warn", "ignore") for kind in met]):
-            raise Handled
+            raise NeedsEagerRun
         for kind in sorted(met - self.ignored):
             if how[kind] == "warn":
                 warn(f"{_TEXTS[kind]} encountered in compiled {self.name}", RuntimeWarning)
 
 
 @functools.lru_cache(maxsize=256)
-def reporter(name: str, ignored: frozenset[str] = frozenset(), handled: frozenset[str] = frozenset()) -> Reporter:
+def exception_reporter(
+    name: str, ignored: frozenset[str] = frozenset(), handled: frozenset[str] = frozenset()
+) -> Reporter:
     """Return the cached reporter of a function."""
     return Reporter(name, ignored, handled)

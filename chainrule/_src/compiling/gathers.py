@@ -1,7 +1,7 @@
 """Lower ``np.take``, indexing with one array, and ``np.add.reduceat`` with constant positions to C loops of chainrule.
 
 Bounds are checked once, when the plan is made, so the positions must be constants. Other positions are operands
-(:mod:`chainrule._src.compiling.indexed`).
+(:mod:`chainrule._src.compiling.index_lowering`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from chainrule._src.arrays.types import NumpyArray, Shape
-from chainrule._src.compiling import indexed
+from chainrule._src.compiling import index_lowering
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.iteration import ArrayLayout, LoopAxis, is_run, merged_axes, sorted_axes
 from chainrule._src.compiling.layout import BufferView
-from chainrule._src.compiling.loops import Loop, Operand, Unlowered, own_loop
+from chainrule._src.compiling.loops import InnerLoop, Operand, Unlowered, own_loop
 from chainrule._src.interpreters.trace_types import TracedCall, Var
 
 BLOCK = 16384  # elements
@@ -31,15 +31,15 @@ def reads_positions(call: TracedCall) -> bool:
     return call.function in FUNCTIONS or (call.method == "reduceat" and call.function is np.add)
 
 
-def by_positions(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> None:
+def lower_read_at_positions(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> None:
     """Lower a call that reads positions."""
     if call.method == "reduceat":
-        segments(loops, call, reads)
+        lower_segment_sums(loops, call, reads)
         return
     try:
-        gathered(loops, call, reads)
+        lower_constant_gather(loops, call, reads)
     except Unlowered:
-        indexed.element_of(loops, call)
+        index_lowering.lower_take_or_getitem(loops, call)
 
 
 class Gather(NamedTuple):
@@ -49,7 +49,7 @@ class Gather(NamedTuple):
     axis: int
 
 
-def gathered(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> None:
+def lower_constant_gather(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> None:
     """Add a loop over the elements of the result, which reads each at its position."""
     if len(loops.reads) != 2 or loops.reads[1].dtype != np.intp:
         raise Unlowered
@@ -69,7 +69,7 @@ def gathered(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> Non
     itemsizes = [operand.dtype.itemsize for operand in (x, positions, out)]
     for axes, offsets in _in_blocks(merged_axes(list(shape), strides, sorted_axes(strides[2:], len(shape)))):
         args = [(part.slot, part.offset + offset) for part, offset in zip((x, positions, out), offsets, strict=True)]
-        loops.template.loops.append(Loop("take", (address, layout.strides[axis]), axes, args, itemsizes))
+        loops.template.loops.append(InnerLoop("take", (address, layout.strides[axis]), axes, args, itemsizes))
 
 
 def _in_blocks(axes: list[LoopAxis]) -> list[tuple[list[LoopAxis], Shape]]:
@@ -85,7 +85,7 @@ def _in_blocks(axes: list[LoopAxis]) -> list[tuple[list[LoopAxis], Shape]]:
     return parts
 
 
-def segments(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> None:
+def lower_segment_sums(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> None:
     """Lower ``np.add.reduceat``: sums of segments of an array, each from its position to the next."""
     if len(loops.reads) != 2 or call.kwargs or len(call.args) != 2 or not _SUMS_BEGIN_WITH_MINUS_ZERO:
         raise Unlowered
@@ -106,7 +106,7 @@ def segments(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> Non
             axes = [LoopAxis(n, (0, itemsizes[1], itemsizes[2]))]
             for part, offsets in _in_blocks(axes):
                 located = [(slot, at + offset) for (slot, at), offset in zip(args, offsets, strict=True)]
-                loops.template.loops.append(Loop("add.reduceat", (address, last), part, located, itemsizes))
+                loops.template.loops.append(InnerLoop("add.reduceat", (address, last), part, located, itemsizes))
 
 
 def _is_line(x: Operand) -> bool:

@@ -1,6 +1,6 @@
 """Detect draws from the global random number generators of Python and NumPy during a trace.
 
-Their numbers are plain values, which a trace would contain as constants. ``recording`` refuses such a trace.
+Their numbers are plain values, which a trace would contain as constants. ``function_trace`` refuses such a trace.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Generators:
         self._python = random.getstate()
         self._numpy = _numpy_state()
 
-    def drawn(self, unwatched: bool, promised: bool) -> bool:
+    def has_drawn(self, unwatched: bool, promised: bool) -> bool:
         """Return whether this thread has drawn numbers since, and not only another one.
 
         Args:

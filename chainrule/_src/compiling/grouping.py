@@ -2,7 +2,7 @@
 
 The time of an elementwise loop on large arrays is the memory traffic of its operands. So kernel calls over the same elements form a
 group. The group runs all its calls on one block of elements before the next block, and intermediate values stay in cache. Calls
-between them that the group does not depend on run before or after it. ``rolling`` and ``iterated`` call ``grouped``.
+between them that the group does not depend on run before or after it. ``rolling`` and ``scan_lowering`` call ``group_kernel_calls``.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ ElementPattern = tuple[int, int, int, int]
 LoopArgument = tuple[Any, int, Any]
 
 
-class Work:
-    """A kernel call: a :class:`~chainrule._src.compiling.loops.Loop` (or an ``IteratedLoop``) and its arguments."""
+class KernelCall:
+    """A kernel call: a :class:`~chainrule._src.compiling.loops.InnerLoop` (or a ``ScanLoop``) and its arguments."""
 
     __slots__ = ("args", "loop")
 
@@ -61,41 +61,41 @@ class LoopGroup:
     """Kernel calls over the same elements, which run block by block.
 
     Attributes:
-        works: the kernel calls, in order.
+        kernel_calls: the kernel calls, in order.
         total, row: the number of elements, and the length of a row (0: any).
         reads: the buffers that it reads; written: the access pattern of each buffer that it writes; locations: their locations.
     """
 
     def __init__(self, total: int) -> None:
-        self.works: list[Work] = []
+        self.kernel_calls: list[KernelCall] = []
         self.total = total
         self.row = 0
         self.reads: set[Buffer] = set()
         self.written: dict[Buffer, ElementPattern] = {}
         self.locations: dict[Buffer, Any] = {}
 
-    def can_add(self, work: Work) -> bool:
+    def can_add(self, kernel_call: KernelCall) -> bool:
         """Return whether a kernel call can join: it has the same elements, and reads results of the group only in its own block."""
-        loop = work.loop
+        loop = kernel_call.loop
         if loop.total != self.total or (loop.row and self.row and loop.row != self.row):
             return False
-        for k, (location, _, _) in enumerate(work.args):
+        for k, (location, _, _) in enumerate(kernel_call.args):
             buffer = root_of(location)
             if buffer in self.written:
-                pattern = work.pattern(k)
+                pattern = kernel_call.pattern(k)
                 if pattern != self.written[buffer] or pattern[3] or location != self.locations[buffer]:
                     return False
-        return self.reads.isdisjoint(work.writes)
+        return self.reads.isdisjoint(kernel_call.writes)
 
-    def add(self, work: Work) -> None:
-        self.works.append(work)
-        self.row = self.row or work.loop.row
-        self.reads.update(work.reads)
-        first = len(work.args) - work.loop.outputs
-        for k in range(first, len(work.args)):
-            buffer = root_of(work.args[k][0])
-            self.written[buffer] = work.pattern(k)
-            self.locations[buffer] = work.args[k][0]
+    def add(self, kernel_call: KernelCall) -> None:
+        self.kernel_calls.append(kernel_call)
+        self.row = self.row or kernel_call.loop.row
+        self.reads.update(kernel_call.reads)
+        first = len(kernel_call.args) - kernel_call.loop.outputs
+        for k in range(first, len(kernel_call.args)):
+            buffer = root_of(kernel_call.args[k][0])
+            self.written[buffer] = kernel_call.pattern(k)
+            self.locations[buffer] = kernel_call.args[k][0]
 
     @property
     def touched(self) -> set[Buffer]:
@@ -106,12 +106,12 @@ class LoopGroup:
     def writes(self) -> list[Buffer]:
         return list(self.written)
 
-    def is_needed_by(self, work: Work) -> bool:
+    def is_needed_by(self, kernel_call: KernelCall) -> bool:
         """Return whether a kernel call has to come after the group."""
         return (
-            not self.written.keys().isdisjoint(work.reads)
-            or not self.written.keys().isdisjoint(work.writes)
-            or not self.reads.isdisjoint(work.writes)
+            not self.written.keys().isdisjoint(kernel_call.reads)
+            or not self.written.keys().isdisjoint(kernel_call.writes)
+            or not self.reads.isdisjoint(kernel_call.writes)
         )
 
 
@@ -119,53 +119,53 @@ class _Waiting:
     """Kernel calls that come after the open group."""
 
     def __init__(self) -> None:
-        self.works: list[Work] = []
+        self.kernel_calls: list[KernelCall] = []
         self.reads: set[Buffer] = set()
         self.writes: set[Buffer] = set()
 
-    def add(self, work: Work) -> None:
-        self.works.append(work)
-        self.reads.update(work.reads)
-        self.writes.update(work.writes)
+    def add(self, kernel_call: KernelCall) -> None:
+        self.kernel_calls.append(kernel_call)
+        self.reads.update(kernel_call.reads)
+        self.writes.update(kernel_call.writes)
 
-    def blocks(self, work: Work) -> bool:
+    def blocks(self, kernel_call: KernelCall) -> bool:
         """Return whether a kernel call has to come after one of these."""
         return not (
-            self.writes.isdisjoint(work.reads)
-            and self.writes.isdisjoint(work.writes)
-            and self.reads.isdisjoint(work.writes)
+            self.writes.isdisjoint(kernel_call.reads)
+            and self.writes.isdisjoint(kernel_call.writes)
+            and self.reads.isdisjoint(kernel_call.writes)
         )
 
 
-def grouped(works: list[Work]) -> list[Work | LoopGroup]:
+def group_kernel_calls(kernel_calls: list[KernelCall]) -> list[KernelCall | LoopGroup]:
     """Return kernel calls in an order that gives the same results, with large ones in groups."""
-    if not any([work.loop.total >= LARGE for work in works]):
-        return list(works)
-    done: list[Work | LoopGroup] = []
-    pending = works[::-1]
+    if not any([kernel_call.loop.total >= LARGE for kernel_call in kernel_calls]):
+        return list(kernel_calls)
+    done: list[KernelCall | LoopGroup] = []
+    pending = kernel_calls[::-1]
     group: LoopGroup | None = None
     waiting = _Waiting()
     while pending or group is not None:
-        if not pending or len(waiting.works) >= WAITING:
+        if not pending or len(waiting.kernel_calls) >= WAITING:
             assert group is not None
             done.append(group)
             group = None
-            pending.extend(reversed(waiting.works))
+            pending.extend(reversed(waiting.kernel_calls))
             waiting = _Waiting()
             continue
-        work = pending.pop()
+        kernel_call = pending.pop()
         if group is None:
-            if work.loop.total >= LARGE:
-                group = LoopGroup(work.loop.total)
-                group.add(work)
+            if kernel_call.loop.total >= LARGE:
+                group = LoopGroup(kernel_call.loop.total)
+                group.add(kernel_call)
             else:
-                done.append(work)
-        elif waiting.blocks(work):
-            waiting.add(work)
-        elif group.can_add(work):
-            group.add(work)
-        elif work.loop.total >= LARGE or group.is_needed_by(work):
-            waiting.add(work)
+                done.append(kernel_call)
+        elif waiting.blocks(kernel_call):
+            waiting.add(kernel_call)
+        elif group.can_add(kernel_call):
+            group.add(kernel_call)
+        elif kernel_call.loop.total >= LARGE or group.is_needed_by(kernel_call):
+            waiting.add(kernel_call)
         else:
-            done.append(work)
+            done.append(kernel_call)
     return done

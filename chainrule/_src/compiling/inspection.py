@@ -1,6 +1,6 @@
 """Inspection of compiled functions: the printed plan of one call, and a text about all traces.
 
-``Compiled.plan`` returns a ``PlanOfCall``; ``Compiled.explain`` returns the text of ``account``.
+``Compiled.plan`` returns a ``PlanOfCall``; ``Compiled.explain`` returns the text of ``describe_traces``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chainrule._src.compiling.tree import Segment, Tree
-from chainrule._src.interpreters.trace_types import ValueRead
+from chainrule._src.interpreters.trace_types import ValueGuard
 from chainrule._src.messages.source_locations import Where
 from chainrule._src.native import AVAILABLE, why_not
 
@@ -51,7 +51,7 @@ class PlanOfCall:
     __repr__ = __str__
 
 
-def account(name: str, trees: Iterable[Tree], reasons: Iterable[str]) -> str:
+def describe_traces(name: str, trees: Iterable[Tree], reasons: Iterable[str]) -> str:
     """Return a text about all traces: the number of native steps, their inputs, and the lines where Python reads or runs steps.
 
     It ends with the reasons why other calls run eagerly.
@@ -60,12 +60,12 @@ def account(name: str, trees: Iterable[Tree], reasons: Iterable[str]) -> str:
     counted = Counter[bool]()
     for tree in trees:
         for path in tree.paths():
-            plan, recording = PlanOfCall(path), path[-1].recording
-            assert recording is not None
+            plan, trace = PlanOfCall(path), path[-1].trace
+            assert trace is not None
             here = Counter([step.template is not None for step in plan.steps if not step.view])
             counted += here
-            lines.append(f"- {recording.describe()}: {_native(here)}, {plan.memory} bytes")
-            lines += [f"    reads {_quoted(guard)}" for guard in recording.guards]
+            lines.append(f"- {trace.describe()}: {_native(here)}, {plan.memory} bytes")
+            lines += [f"    reads {_quoted(guard)}" for guard in trace.guards]
             lines += [f"    calls {text}" for text in _by_python(plan)]
     lines += [f"- runs eagerly: {reason}" for reason in reasons]
     return "\n".join([f"compiled {name}: executor {EXECUTOR}; {_native(counted)}", *lines])
@@ -85,7 +85,7 @@ def python_steps(steps: Iterable[Any]) -> Counter[StepCall]:
     for step in steps:
         if step.template is None and not step.view:
             call = step.call
-            found[("copy", None, -1) if call is None else (call.row or step.name, call.code, call.lasti)] += 1
+            found[("copy", None, -1) if call is None else (call.op_name or step.name, call.code, call.lasti)] += 1
     return found
 
 
@@ -106,5 +106,5 @@ def _at(guard: Any) -> str:
     return f" ({where})" if where else ""
 
 
-def _quoted(guard: ValueRead) -> str:
+def _quoted(guard: ValueGuard) -> str:
     return Where(guard.code, guard.lasti).quoted or "a value"

@@ -28,7 +28,7 @@ class LoopAxis(NamedTuple):
     strides: Shape
 
 
-def size(shape: Shape) -> int:
+def size_of_shape(shape: Shape) -> int:
     product = 1
     for length in shape:
         product *= length
@@ -58,15 +58,15 @@ def one_run(operands: list[ArrayLayout], inputs: int, shape: Shape) -> LoopAxis 
         elif len(shape) == 1:
             strides.append(operand.strides[0])
         else:
-            found = contiguity(operand)
+            found = contiguous_orders(operand)
             if found == 0 or (order and found != order):
                 return None
             order = found
             strides.append(operand.itemsize)
-    return LoopAxis(size(shape), tuple(strides))
+    return LoopAxis(size_of_shape(shape), tuple(strides))
 
 
-def contiguity(operand: ArrayLayout) -> int:
+def contiguous_orders(operand: ArrayLayout) -> int:
     """Return 1 for C order, 2 for Fortran order, 3 for both, 0 for neither."""
     return is_run(operand, reversed(range(len(operand.shape)))) + 2 * is_run(operand, range(len(operand.shape)))
 

@@ -1,7 +1,8 @@
 """Memory layout of a plan: buffers, views of buffers, and the arena.
 
-Every array of a plan is a view of a buffer: an input, a constant, an output, an array that a Python function returned, or a part of
-the arena. The arena is one block of memory that all temporaries share. ``arrange`` gives buffers offsets in it by their lifetimes.
+Every array of a plan is a view of a buffer: an input, a constant, an output, an array that a Python function returned, or a
+part of the arena. The arena is one block of memory that all temporaries share. ``assign_arena_offsets`` gives buffers offsets
+in it by their lifetimes.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class BufferView:
         return f"%{self.number}"
 
 
-def address(array: NumpyArray) -> int:
+def data_address(array: NumpyArray) -> int:
     return array.__array_interface__["data"][0]
 
 
@@ -141,7 +142,7 @@ def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) ->
 
 
 @lru_cache(maxsize=4096)
-def span(shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int]:
+def memory_span(shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int]:
     """Return the offset of the first element in the memory that an array spans, and the bytes of that memory."""
     if 0 in shape:
         return 0, 0
@@ -150,7 +151,7 @@ def span(shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int]:
     return before, before + sum([reach for reach in reaches if reach > 0]) + itemsize
 
 
-def arrange(buffers: Iterable[Buffer]) -> int:
+def assign_arena_offsets(buffers: Iterable[Buffer]) -> int:
     """Assign offsets in the arena, so that buffers with overlapping lifetimes do not overlap; return the size of the arena."""
     arena = Arena()
     ordered = sorted(buffers, key=attrgetter("first"))
@@ -179,7 +180,7 @@ class Arena:
         self._sorted: list[int] = []  # the keys of ``_free``
 
     def take(self, nbytes: int) -> int:
-        size = padded(nbytes)
+        size = arena_nbytes(nbytes)
         starts = self._free.get(size)
         if starts:
             start = next(reversed(starts))
@@ -197,7 +198,7 @@ class Arena:
         return start
 
     def release(self, start: int, nbytes: int) -> None:
-        size = padded(nbytes)
+        size = arena_nbytes(nbytes)
         after = self._sizes.get(start + size)
         if after is not None:
             self._remove(start + size, after)
@@ -228,11 +229,11 @@ class Arena:
             del self._free[size], self._sorted[bisect_left(self._sorted, size)]
 
 
-def padded(nbytes: int) -> int:
+def arena_nbytes(nbytes: int) -> int:
     """Return the bytes that an array takes in the arena: a multiple of the alignment."""
     return max(ALIGNMENT, -(-nbytes // ALIGNMENT) * ALIGNMENT)
 
 
-def packed(nbytes: int) -> int:
+def slot_nbytes(nbytes: int) -> int:
     """Return the bytes from one slot of a buffer to the next. Small slots share a cache line, and none crosses two."""
-    return padded(nbytes) if nbytes > ALIGNMENT // 2 else 1 << max(nbytes - 1, 7).bit_length()
+    return arena_nbytes(nbytes) if nbytes > ALIGNMENT // 2 else 1 << max(nbytes - 1, 7).bit_length()

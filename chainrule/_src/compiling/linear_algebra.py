@@ -14,9 +14,9 @@ import numpy as np
 from chainrule._src.arrays.types import NumpyDType, Params
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.factors import add_shared
-from chainrule._src.compiling.iteration import dense_strides, size
+from chainrule._src.compiling.iteration import dense_strides, size_of_shape
 from chainrule._src.compiling.loops import Operand, Unlowered, loop_of, own_loop
-from chainrule._src.compiling.products import along_cores, core_names
+from chainrule._src.compiling.products import add_core_loop, core_names
 from chainrule._src.interpreters.trace_types import TracedCall, Var
 
 DOUBLE, COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
@@ -36,12 +36,12 @@ def _gufunc(name: str, operands: list[Operand]) -> tuple[np.ufunc, tuple[NumpyDT
     raise Unlowered
 
 
-def _run(loops: CallLoops, name: str, reads: list[Operand], writes: list[Operand], checked: bool) -> None:
+def _add_gufunc_loop(loops: CallLoops, name: str, reads: list[Operand], writes: list[Operand], checked: bool) -> None:
     """Add a call of a gufunc in the dtype that NumPy computes in."""
     ufunc, dtypes, found = _gufunc(name, reads)
     inputs = [loops.converted(x, dtype) for x, dtype in zip(reads, dtypes, strict=False)]
-    outputs = [_like(loops, out, dtype) for out, dtype in zip(writes, dtypes[ufunc.nin :], strict=True)]
-    along_cores(loops, name, core_names(ufunc), found, inputs, outputs, checked)
+    outputs = [_result_operand(loops, out, dtype) for out, dtype in zip(writes, dtypes[ufunc.nin :], strict=True)]
+    add_core_loop(loops, name, core_names(ufunc), found, inputs, outputs, checked)
     if name in ("solve", "solve1", "inv", "det", "slogdet") and len(loops.template.loops) and inputs[0] is reads[0]:
         add_shared(loops, name, inputs, outputs)
     for x, out in zip(outputs, writes, strict=True):
@@ -49,14 +49,14 @@ def _run(loops: CallLoops, name: str, reads: list[Operand], writes: list[Operand
             loops.copy(x, out)
 
 
-def _like(loops: CallLoops, out: Operand, dtype: NumpyDType) -> Operand:
+def _result_operand(loops: CallLoops, out: Operand, dtype: NumpyDType) -> Operand:
     """Return a result, or a temporary of its shape in the dtype that it is computed in."""
-    return out if out.dtype == dtype else _memory(loops, out.layout.shape, dtype)
+    return out if out.dtype == dtype else _scratch_operand(loops, out.layout.shape, dtype)
 
 
-def _memory(loops: CallLoops, shape: tuple[int, ...], dtype: NumpyDType) -> Operand:
+def _scratch_operand(loops: CallLoops, shape: tuple[int, ...], dtype: NumpyDType) -> Operand:
     strides = dense_strides(shape, list(range(len(shape) - 1, -1, -1)), dtype.itemsize)
-    return Operand(loops.template.temporary(size(shape) * dtype.itemsize), shape, strides, dtype)
+    return Operand(loops.template.temporary(size_of_shape(shape) * dtype.itemsize), shape, strides, dtype)
 
 
 def _arguments(loops: CallLoops, call: TracedCall, count: int, options: Params) -> dict[str, bool | str]:
@@ -69,51 +69,51 @@ def _arguments(loops: CallLoops, call: TracedCall, count: int, options: Params) 
     return given
 
 
-def solve(loops: CallLoops, call: TracedCall) -> None:
+def lower_solve(loops: CallLoops, call: TracedCall) -> None:
     _arguments(loops, call, 2, {})
     name = "solve1" if len(loops.reads[1].layout.shape) == 1 else "solve"
-    _run(loops, name, loops.reads, loops.writes, True)
+    _add_gufunc_loop(loops, name, loops.reads, loops.writes, True)
 
 
-def inv(loops: CallLoops, call: TracedCall) -> None:
+def lower_inv(loops: CallLoops, call: TracedCall) -> None:
     _arguments(loops, call, 1, {})
-    _run(loops, "inv", loops.reads, loops.writes, True)
+    _add_gufunc_loop(loops, "inv", loops.reads, loops.writes, True)
 
 
-def det(loops: CallLoops, call: TracedCall) -> None:
+def lower_det(loops: CallLoops, call: TracedCall) -> None:
     _arguments(loops, call, 1, {})
-    _run(loops, "det", loops.reads, loops.writes, False)
+    _add_gufunc_loop(loops, "det", loops.reads, loops.writes, False)
 
 
-def slogdet(loops: CallLoops, call: TracedCall) -> None:
+def lower_slogdet(loops: CallLoops, call: TracedCall) -> None:
     _arguments(loops, call, 1, {})
-    _run(loops, "slogdet", loops.reads, loops.writes, False)
+    _add_gufunc_loop(loops, "slogdet", loops.reads, loops.writes, False)
 
 
-def cholesky(loops: CallLoops, call: TracedCall) -> None:
+def lower_cholesky(loops: CallLoops, call: TracedCall) -> None:
     upper = _arguments(loops, call, 1, {"upper": False})["upper"]
-    _run(loops, "cholesky_up" if upper else "cholesky_lo", loops.reads, loops.writes, True)
+    _add_gufunc_loop(loops, "cholesky_up" if upper else "cholesky_lo", loops.reads, loops.writes, True)
 
 
-def eigh(loops: CallLoops, call: TracedCall) -> None:
+def lower_eigh(loops: CallLoops, call: TracedCall) -> None:
     triangle = _arguments(loops, call, 1, {"UPLO": "L"})["UPLO"]
-    _run(loops, "eigh_lo" if triangle in ("L", "l") else "eigh_up", loops.reads, loops.writes, True)
+    _add_gufunc_loop(loops, "eigh_lo" if triangle in ("L", "l") else "eigh_up", loops.reads, loops.writes, True)
 
 
-def eigvalsh(loops: CallLoops, call: TracedCall) -> None:
+def lower_eigvalsh(loops: CallLoops, call: TracedCall) -> None:
     triangle = _arguments(loops, call, 1, {"UPLO": "L"})["UPLO"]
-    _run(loops, "eigvalsh_lo" if triangle in ("L", "l") else "eigvalsh_up", loops.reads, loops.writes, True)
+    _add_gufunc_loop(loops, "eigvalsh_lo" if triangle in ("L", "l") else "eigvalsh_up", loops.reads, loops.writes, True)
 
 
-def svd(loops: CallLoops, call: TracedCall) -> None:
+def lower_svd(loops: CallLoops, call: TracedCall) -> None:
     given = _arguments(loops, call, 1, {"full_matrices": True, "compute_uv": True, "hermitian": False})
     if given["hermitian"]:
         raise Unlowered
     name = ("svd_f" if given["full_matrices"] else "svd_s") if given["compute_uv"] else "svd"
-    _run(loops, name, loops.reads, loops.writes, True)
+    _add_gufunc_loop(loops, name, loops.reads, loops.writes, True)
 
 
-def qr(loops: CallLoops, call: TracedCall) -> None:
+def lower_qr(loops: CallLoops, call: TracedCall) -> None:
     """Lower ``np.linalg.qr``. The Householder vectors overwrite a copy of the matrix; the triangle above them is R."""
     mode = _arguments(loops, call, 1, {"mode": "reduced"})["mode"]
     if mode not in ("reduced", "complete", "r"):
@@ -121,55 +121,55 @@ def qr(loops: CallLoops, call: TracedCall) -> None:
     (x,) = loops.reads
     *stack, m, n = x.layout.shape
     ufunc, dtypes, found = _gufunc("qr_r_raw", [x])
-    vectors = _memory(loops, x.layout.shape, dtypes[0])
+    vectors = _scratch_operand(loops, x.layout.shape, dtypes[0])
     loops.copy(x, vectors)
-    scales = _memory(loops, (*stack, min(m, n)), dtypes[1])
-    along_cores(loops, "qr_r_raw", core_names(ufunc), found, [vectors], [scales], True, outputs=2)
+    scales = _scratch_operand(loops, (*stack, min(m, n)), dtypes[1])
+    add_core_loop(loops, "qr_r_raw", core_names(ufunc), found, [vectors], [scales], True, outputs=2)
     if mode != "r":
         ufunc, dtypes, found = _gufunc(
             "qr_complete" if mode == "complete" and m > n else "qr_reduced", [vectors, scales]
         )
-        q = _like(loops, loops.writes[0], dtypes[2])
-        along_cores(loops, "qr", core_names(ufunc), found, [vectors, scales], [q], True)
+        q = _result_operand(loops, loops.writes[0], dtypes[2])
+        add_core_loop(loops, "qr", core_names(ufunc), found, [vectors, scales], [q], True)
         if q is not loops.writes[0]:
             loops.copy(q, loops.writes[0])
     out = loops.writes[-1]
-    r = _like(loops, out, dtypes[0])
+    r = _result_operand(loops, out, dtypes[0])
     top = Operand(vectors.slot, out.layout.shape, vectors.layout.strides, vectors.dtype)
-    triangle(loops, top, r, 0, True)
+    lower_triangle(loops, top, r, 0, True)
     if r is not out:
         loops.copy(r, out)
 
 
-def triangle(loops: CallLoops, x: Operand, out: Operand, k: int, upper: bool) -> None:
+def lower_triangle(loops: CallLoops, x: Operand, out: Operand, k: int, upper: bool) -> None:
     """Lower ``np.triu`` and ``np.tril``: the triangle on one side of a diagonal."""
     shape, itemsize = out.layout.shape, out.dtype.itemsize
     if x.layout.shape != shape or x.dtype != out.dtype or len(shape) < 2:
         raise Unlowered
-    if size(shape) == 0:
+    if size_of_shape(shape) == 0:
         return
     address, _ = own_loop(f"triangle{itemsize}")
-    along_cores(loops, "triu" if upper else "tril", [["m", "n"], ["m", "n"]], (address, 2 * k + upper), [x], [out])
+    add_core_loop(loops, "triu" if upper else "tril", [["m", "n"], ["m", "n"]], (address, 2 * k + upper), [x], [out])
 
 
-def _triangle(loops: CallLoops, call: TracedCall) -> None:
+def _lower_triangle_call(loops: CallLoops, call: TracedCall) -> None:
     given = dict(zip(("m", "k"), call.args, strict=False)) | call.kwargs
     if len(loops.reads) != 1 or len(loops.reads[0].layout.shape) < 2 or type(given.get("k", 0)) is not int:
         raise Unlowered
-    triangle(loops, loops.reads[0], loops.writes[0], given.get("k", 0), call.function is np.triu)
+    lower_triangle(loops, loops.reads[0], loops.writes[0], given.get("k", 0), call.function is np.triu)
 
 
 #: the functions that lower NumPy functions
 FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
-    np.linalg.solve: solve,
-    np.linalg.inv: inv,
-    np.linalg.det: det,
-    np.linalg.slogdet: slogdet,
-    np.linalg.cholesky: cholesky,
-    np.linalg.eigh: eigh,
-    np.linalg.eigvalsh: eigvalsh,
-    np.linalg.svd: svd,
-    np.linalg.qr: qr,
-    np.tril: _triangle,
-    np.triu: _triangle,
+    np.linalg.solve: lower_solve,
+    np.linalg.inv: lower_inv,
+    np.linalg.det: lower_det,
+    np.linalg.slogdet: lower_slogdet,
+    np.linalg.cholesky: lower_cholesky,
+    np.linalg.eigh: lower_eigh,
+    np.linalg.eigvalsh: lower_eigvalsh,
+    np.linalg.svd: lower_svd,
+    np.linalg.qr: lower_qr,
+    np.tril: _lower_triangle_call,
+    np.triu: _lower_triangle_call,
 }

@@ -20,14 +20,21 @@ from chainrule._src.api.array import array_of
 from chainrule._src.arrays.tree import TreeSpec
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params, TensorLike
 from chainrule._src.compiling.differentiable import start_of, starting_at
-from chainrule._src.compiling.floating_point import Handled, reporter
-from chainrule._src.compiling.iterated import LoopOfProgram, Order, new_call
+from chainrule._src.compiling.floating_point import NeedsEagerRun, exception_reporter
+from chainrule._src.compiling.function_trace import (
+    Argument,
+    Backward,
+    FunctionTrace,
+    GradOf,
+    rewind_generators,
+    trace_function,
+)
 from chainrule._src.compiling.layout import BufferView, same_memory
-from chainrule._src.compiling.python_executor import Failed
-from chainrule._src.compiling.recording import Argument, Backward, GradOf, Recording, record, rewind
+from chainrule._src.compiling.python_executor import NativeLoopFailed
+from chainrule._src.compiling.scan_lowering import LoopOrder, ProgramLoop, new_call
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.compiling.steps import VIEWS
-from chainrule._src.interpreters.known_arrays import Lifted
+from chainrule._src.interpreters.captured_arrays import Lifted
 from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.interpreters.trace_types import Program, TracedCall, Unrecordable, Var
 from chainrule._src.interpreters.traced import Traced
@@ -35,7 +42,7 @@ from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import discrete
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.modes import LOCAL, grad_mode
-from chainrule._src.tape.modes import recording as records
+from chainrule._src.tape.modes import is_recording as records
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.backward import grad
@@ -46,7 +53,7 @@ ndarray = np.ndarray
 
 
 #: exceptions of native code; an eager run raises the error with its message and location
-NATIVE_ERRORS = Handled, Failed
+NATIVE_ERRORS = NeedsEagerRun, NativeLoopFailed
 
 
 class BodyRecorder(Recorder):
@@ -66,12 +73,12 @@ class BodyRecorder(Recorder):
         super().__exit__(*exc)
         LOCAL.recorder = self.outer
 
-    def bring(self, tensor: Tensor) -> None:
+    def lift(self, tensor: Tensor) -> None:
         raw = tensor._raw
         if getattr(raw, "level", None) is self.level:
             return
         if type(raw) is Traced and isinstance(self.outer, BodyRecorder):  # a value of a trace further out
-            self.outer.bring(tensor)
+            self.outer.lift(tensor)
             raw = tensor._raw
         if type(raw) is Traced and self.outer is not None and raw.level is self.outer.level:
             raw = raw.var.array
@@ -81,15 +88,15 @@ class BodyRecorder(Recorder):
         self.cells[id(tensor)] = (weakref.ref(tensor), var)
         entry = self.lifted[id(tensor)] = Lifted(tensor, var)
         tensor._raw = Traced(var, self.level)
-        tensor._edge = entry.here = self.start(tensor)
+        tensor._edge = entry.trace_edge = self.start(tensor)
 
-    def held(self, tensor: Tensor, data: AnyArray) -> Any:
+    def note_new_data(self, tensor: Tensor, data: AnyArray) -> Any:
         base = tensor if tensor._view is None else tensor._view.base
         cell = self.cells.get(id(base))
         own = getattr(base._raw, "level", None) is self.level
         if not own or (cell is not None and cell[0]() is base):
             raise Unrecordable("its body writes into an array that it did not make")
-        return super().held(tensor, data)
+        return super().note_new_data(tensor, data)
 
 
 class Body:
@@ -105,40 +112,40 @@ class Body:
         lean: whether the backward pass recomputes iterations, so that only the carry and the operands of each one are saved.
     """
 
-    def __init__(self, recording: Recording, carried: int, mapped: int, lean: bool) -> None:
-        if recording.guards:
+    def __init__(self, trace: FunctionTrace, carried: int, mapped: int, lean: bool) -> None:
+        if trace.guards:
             raise Unrecordable("Python reads values in its body")
-        if recording.writes or recording.effects or recording.drawn or recording.handled:
+        if trace.writes or trace.effects or trace.generator_states or trace.handled:
             raise Unrecordable("its body writes arrays, draws random numbers or handles floating-point exceptions")
         self.carried, self._mapped, self._first = carried, mapped, carried + mapped
-        self.results, self.spec, self.count = recording.results, recording.spec, len(recording.results)
+        self.results, self.spec, self.count = trace.results, trace.spec, len(trace.results)
         self.lean = lean
-        self.ignored = recording.ignored
-        self.differentiable = recording.backward is not None
-        sources = [(var, source) for var, source in recording.sources.items() if type(source) is not Argument]
+        self.ignored = trace.ignored
+        self.differentiable = trace.backward is not None
+        sources = [(var, source) for var, source in trace.sources.items() if type(source) is not Argument]
         if any(type(source) is GradOf for _, source in sources):
             raise Unrecordable("its body uses the .grad of a tensor")
-        given = [var for var, source in recording.sources.items() if type(source) is Argument]
+        given = [var for var, source in trace.sources.items() if type(source) is Argument]
         self.outside = [
             source.array((), ()) if not hasattr(source, "tensor") else source.tensor for _, source in sources
         ]
         self._operands = [*given, *[var for var, _ in sources]]
-        constants = [*recording.constants]
-        results = [r.var or _constant(r.content, constants) for r in recording.results]
+        constants = [*trace.constants]
+        results = [r.var or _constant(r.content, constants) for r in trace.results]
         self.iteration = [(var.shape, var.dtype) for var in results]
         self.live: list[int] = []
         self.reached: list[int] = []
         self._kept: list[Var] = []
         self._kept_carries: list[int] = []  # the carried leaves that are saved at the begin of each iteration
-        back = None if recording.backward is None else self._backward_program(recording, recording.backward)
-        program = Program(self._operands, constants, recording.calls, results + self._kept, [])
-        self._forward = LoopOfProgram(program, carried, mapped)
+        back = None if trace.backward is None else self._backward_program(trace, trace.backward)
+        program = Program(self._operands, constants, trace.calls, results + self._kept, [])
+        self._forward = ProgramLoop(program, carried, mapped)
         if back is not None:
-            self._back = LoopOfProgram(*back)
-        for var in (*self._operands, *[var for call in recording.calls for var in call.results]):
+            self._back = ProgramLoop(*back)
+        for var in (*self._operands, *[var for call in trace.calls for var in call.results]):
             var.forget()
 
-    def _backward_program(self, recording: Recording, backward: Backward) -> tuple[Program, int, int]:
+    def _backward_program(self, trace: FunctionTrace, backward: Backward) -> tuple[Program, int, int]:
         """Return the program of one iteration of the backward pass, and its numbers of carried and mapped inputs.
 
         Its carried inputs are the cotangents of carried results, and the gradients of captured operands, which it accumulates. Its
@@ -151,9 +158,7 @@ class Body:
         grads = {at: g for at, g in zip(places, backward.grads, strict=True) if g is not None}
         self.live = list(backward.results)
         position = {var: i for i, var in enumerate(self._operands)}
-        calls, needed = (
-            (recording.calls, self._operands) if self.lean else _residuals_of_body(recording, position, first)
-        )
+        calls, needed = (trace.calls, self._operands) if self.lean else _residuals_of_body(trace, position, first)
         self._kept = [var for var in needed if var not in position]
         self._kept_carries = sorted({position[var] for var in needed if position.get(var, carried) < carried})
         self._wanted = sorted({*[k for k in self.live if k < carried], *[at for at in places if at < carried]})
@@ -163,7 +168,7 @@ class Body:
         self._xs = [at for at in range(carried, first) if self._operands[at] in needed]
         self._fixed = [at for at in range(first, len(self._operands)) if self._operands[at] in needed]
 
-        constants, calls = [*recording.constants], [*calls, *backward.calls]
+        constants, calls = [*trace.constants], [*calls, *backward.calls]
         seeds = dict(zip(backward.results, backward.cotangents, strict=True))
         unused = [Var(-1, np.zeros(*self.iteration[k])) for k in self._wanted]
         inputs = [seeds.get(k, other) for k, other in zip(self._wanted, unused, strict=True)]
@@ -187,8 +192,8 @@ class Body:
         """The number of saved-value arrays that a loop returns after its results."""
         return len(self._kept) + len(self._kept_carries)
 
-    def _forward_order(self, length: int, reverse: bool) -> Order:
-        return Order(
+    def _forward_order(self, length: int, reverse: bool) -> LoopOrder:
+        return LoopOrder(
             length,
             reverse,
             tuple(range(len(self._operands))),
@@ -199,11 +204,13 @@ class Body:
 
     def run(self, operands: Sequence[object], length: int, reverse: bool) -> list[Any]:
         """Run the loop on arrays, and return the last carry, the ys and the saved values."""
-        return self._forward.run(operands, self._forward_order(length, reverse), reporter("scan", self.ignored))
+        return self._forward.run(
+            operands, self._forward_order(length, reverse), exception_reporter("scan", self.ignored)
+        )
 
     # -- backward ----------------------------------------------------------------------------------------------------
 
-    def _backward_order(self, present: tuple[bool, ...], length: int, reverse: bool) -> Order:
+    def _backward_order(self, present: tuple[bool, ...], length: int, reverse: bool) -> LoopOrder:
         """Return the order of the backward pass, whose operands are the cotangents that are present, saved values and operands."""
         at = iter(range(len(present)))
         gs = {k: next(at) for k, there in enumerate(present) if there}
@@ -218,7 +225,7 @@ class Body:
         carried = [k for k, at in enumerate(self._wanted) if at in self.reached]
         finals = [*carried, *range(len(self._wanted), len(self._wanted) + len(self._outer))]
         stacks = range(len(self._wanted) + len(self._outer), len(self._wanted) + len(self._outer) + len(self._stacked))
-        return Order(length, not reverse, tuple(given), tuple(finals), tuple(stacks), ())
+        return LoopOrder(length, not reverse, tuple(given), tuple(finals), tuple(stacks), ())
 
     def back(self, given: tuple[object, ...], present: tuple[bool, ...], length: int, reverse: bool) -> list[Any]:
         """Run the backward pass on arrays, and return the gradients of the operands in ``reached``.
@@ -227,7 +234,9 @@ class Body:
             given: the cotangents that are present, the saved values, and the operands of the loop.
             present: for each result, whether it has a cotangent.
         """
-        return self._back.run(given, self._backward_order(present, length, reverse), reporter("scan", self.ignored))
+        return self._back.run(
+            given, self._backward_order(present, length, reverse), exception_reporter("scan", self.ignored)
+        )
 
     # -- within a plan -----------------------------------------------------------------------------------------------
 
@@ -254,16 +263,16 @@ def _sum(x: Var, y: Var, calls: list[TracedCall]) -> Var:
 
 
 def _residuals_of_body(
-    recording: Recording, position: dict[Var, int], first: int
+    trace: FunctionTrace, position: dict[Var, int], first: int
 ) -> tuple[list[TracedCall], list[Var]]:
     """Return the calls that the backward pass repeats, and the saved arrays and operands that it needs.
 
     It repeats calls that return views, and calls with the same results in all iterations.
     """
-    assert recording.backward is not None
+    assert trace.backward is not None
     makers: dict[Var, tuple[TracedCall, list[Var]]] = {}
-    same = {var for var, at in position.items() if at >= first} | set(recording.constants)
-    for call in recording.calls:
+    same = {var for var, at in position.items() if at >= first} | set(trace.constants)
+    for call in trace.calls:
         used = operands(call)
         alike = call.pure and same.issuperset(used)
         if alike:
@@ -272,16 +281,16 @@ def _residuals_of_body(
             makers.update(dict.fromkeys(call.results, (call, used)))
     repeated: set[int] = set()
     needed: dict[Var, None] = {}
-    todo = list(recording.backward.residuals)
+    todo = list(trace.backward.residuals)
     while todo:
         var = todo.pop()
         if var in makers:
             call, used = makers[var]
             repeated.add(id(call))
             todo += used
-        elif var not in recording.constants:
+        elif var not in trace.constants:
             needed[var] = None
-    return [call for call in recording.calls if id(call) in repeated], list(needed)
+    return [call for call in trace.calls if id(call) in repeated], list(needed)
 
 
 def _is_view(results: tuple[Var, ...], of: Var) -> bool:
@@ -297,7 +306,7 @@ def record_body(
     live: list[bool],
     spec: TreeSpec,
     lean: bool,
-) -> tuple[Body, Recording]:
+) -> tuple[Body, FunctionTrace]:
     """Trace one iteration; return the body and the trace.
 
     Args:
@@ -320,15 +329,15 @@ def record_body(
     arrays = [array for array, _ in (*carry, *xs)]
     refusal = None if outer is None else outer.refusal
     try:
-        recording = record(function, leaves, spec, arrays, "scan", outer is not None, BodyRecorder(outer))
+        trace = trace_function(function, leaves, spec, arrays, "scan", outer is not None, BodyRecorder(outer))
         try:
-            body = Body(recording, len(carry), len(xs), lean)
+            body = Body(trace, len(carry), len(xs), lean)
         except Unrecordable:
-            rewind(recording.drawn)
+            rewind_generators(trace.generator_states)
             raise
         if outer is not None:
             outer.ignored |= body.ignored
-        return body, recording
+        return body, trace
     finally:
         if outer is not None:
             outer.refusal = refusal  # if the body cannot be traced, the trace around it runs it eagerly

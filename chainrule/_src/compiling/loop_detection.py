@@ -21,7 +21,7 @@ import numpy as np
 
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.grouping import LARGE
-from chainrule._src.compiling.layout import packed, span
+from chainrule._src.compiling.layout import memory_span, slot_nbytes
 from chainrule._src.compiling.trace import CONSTANT, TraceArrays
 
 #: iterations, and kernel calls of all of them, from which a loop is worth detecting
@@ -53,7 +53,7 @@ class LoopBuffer:
 
     def __init__(self, kind: str, before: int, count: int, nbytes: int) -> None:
         self.before, self.nbytes = before, nbytes
-        self.stride = packed(nbytes)
+        self.stride = slot_nbytes(nbytes)
         self.set_kind(kind, count)
 
     def set_kind(self, kind: str, count: int) -> None:
@@ -253,7 +253,7 @@ class LoopFinder:
                 else:
                     kind = SAVED
                 array = trace.variables[int(members[-1, k])].array
-                _, nbytes = span(array.shape, array.strides, array.dtype.itemsize)
+                _, nbytes = memory_span(array.shape, array.strides, array.dtype.itemsize)
                 buffer = LoopBuffer(kind, before_loop, count, nbytes)
                 if kind == SAVED and nbytes * len(members) > WASTED and 2 * np.count_nonzero(late[:, k]) < len(late):
                     return False

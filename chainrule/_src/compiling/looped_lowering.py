@@ -6,8 +6,8 @@ import functools
 from typing import Any
 
 from chainrule._src.compiling.factors import Memories
-from chainrule._src.compiling.grouping import LoopArgument, Work
-from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, Move, span
+from chainrule._src.compiling.grouping import KernelCall, LoopArgument
+from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, Move, memory_span
 from chainrule._src.compiling.loop_detection import (
     CARRIED,
     ONE,
@@ -27,11 +27,11 @@ from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.interpreters.trace_types import Program, TracedCall, Var
 
 
-def add_works(
-    works: list[Work],
+def add_kernel_calls(
+    kernel_calls: list[KernelCall],
     step: PlanStep,
     memories: Memories,
-    before: list[Work] | None = None,
+    before: list[KernelCall] | None = None,
     loop: LoweredLoop | None = None,
 ) -> list[Buffer]:
     """Append the kernel calls of a step, with its arrays as their arguments; return the buffers of temporaries.
@@ -47,7 +47,7 @@ def add_works(
         reads, writes = loop.reads[step], loop.writes[step]
     temporaries = [Buffer(ARENA, nbytes) for nbytes in template.temporaries]
     for each in template.loops:
-        kernel = memories.chosen(each, step.reads, works if before is None else before)
+        kernel = memories.chosen(each, step.reads, kernel_calls if before is None else before)
         args: list[LoopArgument] = []
         for (kind, i), offset in kernel.args:
             if kind in (READ, WRITE):
@@ -61,7 +61,7 @@ def add_works(
                 args.append((None, offset, template.numbers[i]))
             else:
                 args.append(loop.number(step, i, offset))
-        works.append(Work(kernel, args))
+        kernel_calls.append(KernelCall(kernel, args))
     return temporaries
 
 
@@ -85,17 +85,17 @@ class LoweredLoop:
         self.numbers: dict[PlanStep, list[list[Any]]] = {}
         self.local: set[Buffer] = set()
 
-    def rolled(self, steps: list[PlanStep], memories: Memories, before: list[Work]) -> Rolled:
+    def rolled(self, steps: list[PlanStep], memories: Memories, before: list[KernelCall]) -> Rolled:
         """Return the loop with the kernel calls of its body. Calls that prepare it are appended to ``before``."""
-        works: list[Work] = []
+        kernel_calls: list[KernelCall] = []
         for step in steps:
             if step in self.reads:
-                temporaries = add_works(works, step, memories, before, self)
+                temporaries = add_kernel_calls(kernel_calls, step, memories, before, self)
             else:  # a copy of an invariant operand
-                temporaries = add_works(works, step, memories, before)
+                temporaries = add_kernel_calls(kernel_calls, step, memories, before)
                 self.local.update([value.buffer for value in step.writes])
             self.local.update(temporaries)
-        return Rolled(works, self.count, 0, self.local)
+        return Rolled(kernel_calls, self.count, 0, self.local)
 
     def number(self, step: PlanStep, i: int, offset: int) -> LoopArgument:
         """Return a number of a step as an argument of a kernel call: a table, if iterations have different ones."""
@@ -193,7 +193,7 @@ class LoopedLowering(Lowering):
         where = found.loops[found.member[root]].buffers[int(found.body[root]), int(trace.column[root])]
         buffer = self._buffers.get(where)
         array = trace.variables[root].array
-        start, _ = span(array.shape, array.strides, array.dtype.itemsize)
+        start, _ = memory_span(array.shape, array.strides, array.dtype.itemsize)
         if buffer is None:
             nbytes = where.nbytes if where.slots == 1 else where.slots * where.stride
             buffer = self._buffers[where] = Buffer(ARENA, nbytes)

@@ -1,6 +1,6 @@
 """Ufunc inner loops: the C functions that NumPy runs for its ufuncs, with the axes and strides that they are called on.
 
-``lowering`` makes the ``Template`` of a call: the ``Loop`` objects that compute its results. ``native_executor`` encodes them.
+``lowering`` makes the ``Template`` of a call: the ``InnerLoop`` objects that compute its results. ``native_executor`` encodes them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import NumpyArray, NumpyDType, Shape
-from chainrule._src.compiling.iteration import ArrayLayout, LoopAxis, size
+from chainrule._src.compiling.iteration import ArrayLayout, LoopAxis, size_of_shape
 from chainrule._src.native import KERNELS, loop
 from chainrule._src.native.code import kernel_step
 
@@ -27,7 +27,7 @@ ROUND, LONGEST_ROWS = 64, 1 << 16
 KINDS = "fciub"
 
 
-class Loop:
+class InnerLoop:
     """One inner loop, which is called along the first axis for every index of the others.
 
     Attributes:
@@ -70,13 +70,13 @@ class Loop:
         self.core = core
         self.core_strides = core_strides
         self.checked = checked
-        self.shared: Loop | None = None
+        self.shared: InnerLoop | None = None
         self.total = self.row = 0
         if elementwise and len(axes) <= 2:
             row = axes[0].length if len(axes) == 2 else 0
             if lcm(row, ROUND) <= LONGEST_ROWS:
                 self.row = row
-                self.total = size(tuple([axis.length for axis in axes]))
+                self.total = size_of_shape(tuple([axis.length for axis in axes]))
 
     @functools.cached_property
     def words(self) -> tuple[list[int], list[int]]:
@@ -111,7 +111,7 @@ class Template:
     __slots__ = ("loops", "numbers", "temporaries")
 
     def __init__(self) -> None:
-        self.loops: list[Loop] = []
+        self.loops: list[InnerLoop] = []
         self.temporaries: list[int] = []
         self.numbers: list[NumpyArray] = []
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.compiling.function_trace import Argument, FunctionTrace
 from chainrule._src.compiling.plan import ExecutionPlan
-from chainrule._src.compiling.recording import Argument, Recording
 from chainrule._src.compiling.tree import Tree
 from chainrule._src.messages import errors
 from chainrule._src.native import AVAILABLE, why_not
@@ -36,17 +36,17 @@ def low_level_callable(name: str, tree: Tree, arguments: tuple[NumpyArray, ...])
 
     if not AVAILABLE:
         raise errors.compile_not_low_level(name, why_not)
-    recording = tree.root.recording
-    if recording is None:
+    trace = tree.root.trace
+    if trace is None:
         assert tree.root.guard is not None
         raise errors.compile_not_low_level(name, "Python reads a value in it; choose with np.where instead")
     plan = tree.root.plan
-    if reason := _why_not(recording, plan):
+    if reason := _why_not(trace, plan):
         raise errors.compile_not_low_level(name, reason)
     entry = plan.entry(None)
     if entry is None:
         raise errors.compile_not_low_level(name, "its result is an argument, or Python runs one of its steps")
-    out = recording.results[0].var
+    out = trace.results[0].var
     assert out is not None
     kind = "integrand" if not arguments[0].shape else "line_filter" if out.shape else "filter"
     sources = [tree.sources[number] for number in tree.root.inputs]
@@ -54,13 +54,13 @@ def low_level_callable(name: str, tree: Tree, arguments: tuple[NumpyArray, ...])
     return LowLevelCallable(entry[0].low_level(kind, len(arguments), given))
 
 
-def _why_not(recording: Recording, plan: ExecutionPlan) -> str:
+def _why_not(trace: FunctionTrace, plan: ExecutionPlan) -> str:
     """Return the reason why a trace cannot be a C callback, or ""."""
-    if recording.drawn:
+    if trace.generator_states:
         return "it draws random numbers"
-    if recording.effects or recording.writes or recording.states or recording.backward is not None:
+    if trace.effects or trace.writes or trace.states or trace.backward is not None:
         return "it changes captured tensors, or gradients flow through it"
-    out = recording.results[0].var if len(recording.results) == 1 else None
+    out = trace.results[0].var if len(trace.results) == 1 else None
     if out is None:
         return "it has to return one array"
     if out.dtype != DOUBLE or len(out.shape) > 1:

@@ -15,14 +15,22 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import NumpyDType
-from chainrule._src.compiling import gathers, indexed, linear_algebra, moves, ordering, products, reductions
+from chainrule._src.compiling import (
+    data_movement,
+    gathers,
+    index_lowering,
+    linear_algebra,
+    ordering,
+    products,
+    reductions,
+)
 from chainrule._src.compiling.call_loops import CallLoops
-from chainrule._src.compiling.checked_loops import power
+from chainrule._src.compiling.checked_loops import scalar_power_loop
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView
 from chainrule._src.compiling.loops import KINDS, Operand, Template, Unlowered, is_exact, type_of, ufunc_loop
 from chainrule._src.compiling.steps import ResultLayout
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.trace_types import RowCallable, TracedCall, Var
+from chainrule._src.interpreters.trace_types import PrimitiveFunction, TracedCall, Var
 from chainrule._src.interpreters.traced import scalar_pow
 
 #: the maximum number of cached templates
@@ -45,13 +53,13 @@ class LoopLowerer:
             reads: the BufferViews of the Vars among its arguments.
         """
         function = call.function
-        if type(function) is RowCallable and "body" in function.params:
+        if type(function) is PrimitiveFunction and "body" in function.params:
             return function.params["body"].lowered(function.params, reads, [var.array for var in call.results])
         if gathers.reads_positions(call):
             return self._lower(call, reads)  # the template depends on the content of an array, too
         if type(function) is Rebuilt:
             return self._lower(call, reads)
-        if not (isinstance(function, np.ufunc) or function in FUNCTIONS or type(function) is RowCallable):
+        if not (isinstance(function, np.ufunc) or function in FUNCTIONS or type(function) is PrimitiveFunction):
             return None  # not cached, since the cache would keep the function alive
         values = iter(reads)
         try:
@@ -93,7 +101,7 @@ class LoopLowerer:
     def function_key(self, call: TracedCall) -> Any:
         """Return the part of a cache key for the function of a call; None if the template depends on more than the key."""
         function = call.function
-        if type(function) is RowCallable:
+        if type(function) is PrimitiveFunction:
             return None if "body" in function.params else self._function(function)
         return function if isinstance(function, np.ufunc) or function in FUNCTIONS or self.reads_content(call) else None
 
@@ -120,7 +128,7 @@ class LoopLowerer:
 
     def _function(self, function: object) -> Any:
         """Return the part of a cache key for a function; of an op definition with its parameters."""
-        if type(function) is not RowCallable:
+        if type(function) is not PrimitiveFunction:
             return function
         return (function.prim, *[(name, self._part(x, iter(()))) for name, x in function.params.items()])
 
@@ -140,9 +148,9 @@ class LoopLowerer:
         loops = CallLoops(reads, results)
         try:
             if gathers.reads_positions(call):
-                gathers.by_positions(loops, call, reads)
+                gathers.lower_read_at_positions(loops, call, reads)
             else:
-                add(loops, call)
+                add_call_loops(loops, call)
         except Unlowered:
             return None
         return loops.template, [ResultLayout(x.shape, x.strides, x.dtype, self._layout(x)) for x in results]
@@ -152,38 +160,38 @@ def _is_number(dtype: NumpyDType) -> bool:
     return dtype.kind in KINDS and dtype.isnative
 
 
-def add(loops: CallLoops, call: TracedCall) -> None:
+def add_call_loops(loops: CallLoops, call: TracedCall) -> None:
     """Add the loops of a call."""
     function = call.function
     if isinstance(function, np.ufunc):
-        _ufunc(loops, call, function)
+        _lower_ufunc(loops, call, function)
     elif function in FUNCTIONS:
         FUNCTIONS[function](loops, call)
-    elif type(function) is RowCallable and function.prim.name in moves.ROWS:
-        moves.ROWS[function.prim.name](loops, **function.params)
+    elif type(function) is PrimitiveFunction and function.prim.name in data_movement.PRIMITIVES:
+        data_movement.PRIMITIVES[function.prim.name](loops, **function.params)
     elif type(function) is Rebuilt:
-        indexed.written(loops, function)
+        index_lowering.lower_rebuilt_write(loops, function)
     else:
         raise Unlowered
 
 
-def _ufunc(loops: CallLoops, call: TracedCall, function: np.ufunc) -> None:
+def _lower_ufunc(loops: CallLoops, call: TracedCall, function: np.ufunc) -> None:
     if call.method == "reduce":
         names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
-        reductions.reduction(loops, function, dict(zip(names, call.args, strict=False)) | call.kwargs, 0)
+        reductions.lower_reduction(loops, function, dict(zip(names, call.args, strict=False)) | call.kwargs, 0)
     elif call.method == "accumulate":
-        reductions.accumulation(
+        reductions.lower_accumulation(
             loops, function, dict(zip(("array", "axis", "dtype"), call.args, strict=False)) | call.kwargs
         )
     elif call.method != "__call__" or call.kwargs or len(call.args) != function.nin:
         raise Unlowered
     elif function.signature is not None:
-        products.generalized(loops, call, function)
+        products.lower_gufunc(loops, call, function)
     else:
-        _elementwise(loops, call, function)
+        _lower_elementwise(loops, call, function)
 
 
-def _elementwise(loops: CallLoops, call: TracedCall, function: np.ufunc) -> None:
+def _lower_elementwise(loops: CallLoops, call: TracedCall, function: np.ufunc) -> None:
     arguments = loops.arguments(call.args)
     dtypes, found = ufunc_loop(function, [type_of(x) for x in arguments])
     inputs = [loops.converted(x, dtype) for x, dtype in zip(arguments, dtypes, strict=False)]
@@ -192,15 +200,15 @@ def _elementwise(loops: CallLoops, call: TracedCall, function: np.ufunc) -> None
     loops.elementwise(function.__name__, found, inputs, loops.writes, is_exact(function, dtypes[0]))
 
 
-def _clip(loops: CallLoops, call: TracedCall) -> None:
+def _lower_clip(loops: CallLoops, call: TracedCall) -> None:
     """Lower ``np.clip`` with both bounds, which is a ufunc without a public name."""
     ufunc = getattr(getattr(getattr(np, "_core", None), "umath", None), "clip", None)
     if not isinstance(ufunc, np.ufunc) or len(call.args) != 3 or call.kwargs or any(x is None for x in call.args):
         raise Unlowered
-    _elementwise(loops, call, ufunc)
+    _lower_elementwise(loops, call, ufunc)
 
 
-def _power(loops: CallLoops, call: TracedCall) -> None:
+def _lower_power(loops: CallLoops, call: TracedCall) -> None:
     """Lower ``x ** n`` by ``np.power``, except for a few n for which NumPy calls other functions."""
     x, n = loops.arguments(call.args)
     if not isinstance(x, Operand) or x.dtype.kind not in "fc" or call.kwargs:
@@ -215,7 +223,7 @@ def _power(loops: CallLoops, call: TracedCall) -> None:
     )
 
 
-def _scalar_power(loops: CallLoops, call: TracedCall) -> None:
+def _lower_scalar_power(loops: CallLoops, call: TracedCall) -> None:
     """Lower ``x ** y`` of NumPy scalars."""
     (out,) = loops.writes
     arguments = loops.arguments(call.args)
@@ -224,17 +232,17 @@ def _scalar_power(loops: CallLoops, call: TracedCall) -> None:
     if not all([isinstance(x, Operand) or type(x) in (int, float) for x in arguments]):
         raise Unlowered
     inputs = [loops.converted(x, out.dtype) for x in arguments]
-    loops.elementwise("power", power(out.dtype), inputs, [out], exact=False)
+    loops.elementwise("power", scalar_power_loop(out.dtype), inputs, [out], exact=False)
 
 
 #: the functions that lower NumPy functions
 FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
-    operator.pow: _power,
-    scalar_pow: _scalar_power,
-    np.clip: _clip,
-    np.searchsorted: ordering.searchsorted,
+    operator.pow: _lower_power,
+    scalar_pow: _lower_scalar_power,
+    np.clip: _lower_clip,
+    np.searchsorted: ordering.lower_searchsorted,
     **reductions.FUNCTIONS,
     **products.FUNCTIONS,
-    **moves.FUNCTIONS,
+    **data_movement.FUNCTIONS,
     **linear_algebra.FUNCTIONS,
 }

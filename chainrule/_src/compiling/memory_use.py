@@ -9,9 +9,9 @@ import types
 import numpy as np
 
 from chainrule._src.api.array import Array
-from chainrule._src.compiling.guards.guards import Copy, Guard, GuardKind, References
+from chainrule._src.compiling.function_trace import Captured
+from chainrule._src.compiling.guards.guards import Copy, Guard, GuardKind, GuardSets
 from chainrule._src.compiling.keys import Same
-from chainrule._src.compiling.recording import Captured
 from chainrule._src.interpreters.templates import TemplateStep
 from chainrule._src.native import AVAILABLE, Runner
 from chainrule._src.rules.primitive import Primitive
@@ -26,7 +26,7 @@ _PROGRAM_TYPES = (
 )  # fmt: skip
 
 
-def footprint(*things: object) -> int:
+def reachable_nbytes(*things: object) -> int:
     """Return the bytes of all objects reachable from some objects: arrays, native code and arenas, copies in guards."""
     total = 0
     seen: set[int] = set()
@@ -37,7 +37,7 @@ def footprint(*things: object) -> int:
             continue
         seen.add(id(x))
         total += sys.getsizeof(x)
-        if isinstance(x, References):
+        if isinstance(x, GuardSets):
             todo += x._sets
         elif isinstance(x, Guard):
             values = [x.value] if x.kind >= GuardKind.ELEMENTS else []  # other values belong to the program

@@ -17,7 +17,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.factors import Memories
-from chainrule._src.compiling.grouping import LoopArgument, LoopGroup, Work
+from chainrule._src.compiling.grouping import KernelCall, LoopArgument, LoopGroup
 from chainrule._src.compiling.layout import (
     ALIGNMENT,
     ARENA,
@@ -29,14 +29,14 @@ from chainrule._src.compiling.layout import (
     BufferView,
     Move,
     MovingBuffer,
-    address,
-    arrange,
+    assign_arena_offsets,
+    data_address,
     enclosing_buffer,
     root_of,
 )
-from chainrule._src.compiling.looped_lowering import LoweredLoop, add_works
+from chainrule._src.compiling.looped_lowering import LoweredLoop, add_kernel_calls
 from chainrule._src.compiling.loops import ROUND
-from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, named
+from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, exception_names
 from chainrule._src.compiling.rolling import Item, Rolled, rolled_up
 from chainrule._src.compiling.steps import Lowering, PlanStep
 from chainrule._src.interpreters.trace_types import Program
@@ -57,7 +57,7 @@ class NativeSegment:
 
     Attributes:
         steps: the indices of the steps.
-        works: their kernel calls outside of detected loops.
+        kernel_calls: their kernel calls outside of detected loops.
         items: the kernel calls, groups and loops, in the order in which they run.
         loops: for each loop the first and last step of the body, the last step of all iterations, and the trip count.
     """
@@ -66,7 +66,7 @@ class NativeSegment:
         self, numbers: list[int], steps: list[PlanStep], memories: Memories, loops: dict[int, LoweredLoop]
     ) -> None:
         self.steps = numbers
-        self.works: list[Work] = []
+        self.kernel_calls: list[KernelCall] = []
         self._origins: list[int] = []  # the step of each kernel call
         self._detected: list[
             tuple[int, Rolled, tuple[int, int]]
@@ -76,20 +76,20 @@ class NativeSegment:
             loop = loops.get(number)
             if loop is not None:
                 within = [k for k in range(loop.first, loop.end) if not steps[k].view]
-                rolled = loop.rolled([steps[k] for k in within], memories, self.works)
-                self._origins += [number] * (len(self.works) - len(self._origins))
-                self._detected.append((len(self.works), rolled, (number, within[-1])))
+                rolled = loop.rolled([steps[k] for k in within], memories, self.kernel_calls)
+                self._origins += [number] * (len(self.kernel_calls) - len(self._origins))
+                self._detected.append((len(self.kernel_calls), rolled, (number, within[-1])))
             if within and number <= within[-1]:
                 continue
-            add_works(self.works, steps[number], memories)
-            self._origins += [number] * (len(self.works) - len(self._origins))
+            add_kernel_calls(self.kernel_calls, steps[number], memories)
+            self._origins += [number] * (len(self.kernel_calls) - len(self._origins))
         self.loops: list[tuple[int, int, int, int]] = []
-        self.items: list[Item] = [*self.works, *[rolled for _, rolled, _ in self._detected]]
+        self.items: list[Item] = [*self.kernel_calls, *[rolled for _, rolled, _ in self._detected]]
 
     @property
     def touched(self) -> set[Buffer]:
         """All buffers that it uses."""
-        items: list[Item] = [*self.works, *[rolled for _, rolled, _ in self._detected]]
+        items: list[Item] = [*self.kernel_calls, *[rolled for _, rolled, _ in self._detected]]
         return {buffer for item in items for buffer in item.touched}
 
     def arrange(self, elsewhere: frozenset[Buffer]) -> None:
@@ -105,16 +105,16 @@ class NativeSegment:
             self.items.append(rolled)
             self.loops.append((first, last, last, rolled.count))
             at = end
-        self._arrange(at, len(self.works), elsewhere)
-        self.works, self._origins, self._detected = [], [], []
+        self._arrange(at, len(self.kernel_calls), elsewhere)
+        self.kernel_calls, self._origins, self._detected = [], [], []
 
     def _arrange(self, begin: int, end: int, elsewhere: frozenset[Buffer]) -> None:
-        works, of = self.works[begin:end], self._origins
+        kernel_calls, of = self.kernel_calls[begin:end], self._origins
         if self._detected:
-            others: list[Item] = [*self.works[:begin], *self.works[end:]]
+            others: list[Item] = [*self.kernel_calls[:begin], *self.kernel_calls[end:]]
             others += [rolled for _, rolled, _ in self._detected]
             elsewhere = elsewhere.union(*[item.touched for item in others])
-        items = rolled_up(works, elsewhere)
+        items = rolled_up(kernel_calls, elsewhere)
         for item in items:
             if type(item) is Rolled and item.period:
                 first, last = begin + item.start, begin + item.start + item.period
@@ -140,17 +140,24 @@ class Block:
         self.width = 0
         self._free: dict[int, list[int]] = {}
         self._total = group.total
-        last = {buffer: i for i, work in enumerate(group.works) for buffer in work.touched if buffer in private}
-        for i, work in enumerate(group.works):
-            ending = [buffer for buffer in dict.fromkeys(work.reads) if last.get(buffer) == i]
-            if work.loop.in_place:
+        last = {
+            buffer: i
+            for i, kernel_call in enumerate(group.kernel_calls)
+            for buffer in kernel_call.touched
+            if buffer in private
+        }
+        for i, kernel_call in enumerate(group.kernel_calls):
+            ending = [buffer for buffer in dict.fromkeys(kernel_call.reads) if last.get(buffer) == i]
+            if kernel_call.loop.in_place:
                 self._release(ending)
-            for buffer in work.writes:
+            for buffer in kernel_call.writes:
                 if buffer in last and buffer not in self.offsets:
                     self.offsets[buffer] = self._take(self._item(buffer))
-            if not work.loop.in_place:
+            if not kernel_call.loop.in_place:
                 self._release(ending)
-            self._release([buffer for buffer in set(work.writes) - set(work.reads) if last.get(buffer) == i])
+            self._release(
+                [buffer for buffer in set(kernel_call.writes) - set(kernel_call.reads) if last.get(buffer) == i]
+            )
 
     def _item(self, buffer: Buffer) -> int:
         return buffer.nbytes // self._total
@@ -189,13 +196,13 @@ class Numbers:
     def array(self) -> NumpyArray:
         """Return an aligned array of their bytes."""
         memory = np.zeros(len(self._content) + ALIGNMENT, np.uint8)
-        start = -address(memory) % ALIGNMENT
+        start = -data_address(memory) % ALIGNMENT
         content = memory[start : start + len(self._content)]
         content[...] = np.frombuffer(bytes(self._content), np.uint8)
         return content
 
 
-class Words:
+class ProgramEncoder:
     """Encodes segments as code words of one runner.
 
     Args:
@@ -262,7 +269,7 @@ class Words:
         if type(item) is Rolled:
             code += self._rolled(item)
             return
-        assert type(item) is Work
+        assert type(item) is KernelCall
         head, tail = item.loop.words
         code += head
         for buffer, offset, number in item.args:
@@ -302,16 +309,16 @@ class Words:
         block = Block(group, self._private)
         row = group.row or 1
         rows = rows_of_block(group, block.width)
-        steps = [self._step_of_group(work, row, block, rows * row) for work in group.works]
+        steps = [self._step_of_group(kernel_call, row, block, rows * row) for kernel_call in group.kernel_calls]
         scratch = block.width * rows * row
         return words.group(steps, rows=group.total // row, block=rows, n=row, scratch=scratch, split=True)
 
-    def _step_of_group(self, work: Work, row: int, block: Block, elements: int) -> list[int]:
+    def _step_of_group(self, kernel_call: KernelCall, row: int, block: Block, elements: int) -> list[int]:
         args = []
         strides = []
         flat = True
-        for k, arg in enumerate(work.args):
-            _, stride, step, length = work.pattern(k)
+        for k, arg in enumerate(kernel_call.args):
+            _, stride, step, length = kernel_call.pattern(k)
             strides.append(stride)
             if arg[0] in block.offsets:
                 args.append((words.SCRATCH, block.offsets[arg[0]] * elements, 0, stride * row))
@@ -319,7 +326,7 @@ class Words:
             flat = flat and not length
             step = step if length else stride * row
             args.append((*self._location(arg), step, step))
-        return words.group_step(work.loop.address, work.loop.data, args, strides, flat=flat)
+        return words.group_step(kernel_call.loop.address, kernel_call.loop.data, args, strides, flat=flat)
 
 
 def rows_of_block(group: LoopGroup, width: int) -> int:
@@ -355,7 +362,7 @@ class Native:
         self.whole = not objects and all(isinstance(unit, NativeSegment) for unit in self.units + self._commits)
         self.groups: list[LoopGroup] = []
         self.private: set[Buffer] = set()
-        self.memory = arrange(self._arena_buffers())
+        self.memory = assign_arena_offsets(self._arena_buffers())
         for buffer, outer, at in self._shared_buffers:
             buffer.offset = outer.offset + at
 
@@ -382,7 +389,7 @@ class Native:
             self.private |= {buffer for buffer in group.written if _is_private(buffer, group)}
         shared_buffers: dict[Buffer, Buffer] = {}
         for item, time in uses.items:
-            if type(item) is Work and item.loop.in_place:
+            if type(item) is KernelCall and item.loop.in_place:
                 _reuse_operand(item, time, shared_buffers)
         self._shared_buffers = [(buffer, shared, 0) for buffer, shared in shared_buffers.items()]
         self._shared_buffers += [(buffer, *enclosing_buffer(buffer)) for buffer in uses.members]
@@ -412,7 +419,7 @@ class Native:
 
     # -- one call ----------------------------------------------------------------------------------------------------
 
-    def words(self) -> Words:
+    def encode(self) -> ProgramEncoder:
         """Encode the whole plan."""
         lowering = self._lowering
         given = [value.buffer for value in lowering.inputs]
@@ -420,12 +427,12 @@ class Native:
         constants = [buffer for buffer in used if buffer.kind == CONSTANT]
         outputs = [value.buffer for value in lowering.owners]
         segments: Any = self.units + self._commits
-        return Words(segments, given, constants, outputs, self.private, False)
+        return ProgramEncoder(segments, given, constants, outputs, self.private, False)
 
     def runner(self) -> Runner:
         """Return a runner of the whole plan."""
         lowering = self._lowering
-        written = self.words()
+        written = self.encode()
         return Runner(
             np.array(written.code, np.intp),
             self.memory,
@@ -457,7 +464,7 @@ class Native:
         buffers = segment.buffers()
         given = [buffer for buffer in buffers if buffer.kind in (INPUT, OUTPUT, LOOSE)]
         constants = [buffer for buffer in buffers if buffer.kind == CONSTANT]
-        written = Words([segment], given, constants, [], self.private, True)
+        written = ProgramEncoder([segment], given, constants, [], self.private, True)
         arena = ((self.memory,), np.dtype(np.uint8), (1,))
         layouts = [arena, *[_layout(buffer.root) for buffer in given]]
         targets = {buffer for item in segment.items for buffer in item.writes if buffer.kind == INPUT}
@@ -516,19 +523,25 @@ def _is_private(buffer: Buffer, group: LoopGroup) -> bool:
     return whole and buffer.kind == ARENA and buffer.first == buffer.last
 
 
-def _reuse_operand(work: Work, time: int, shared_buffers: dict[Buffer, Buffer]) -> None:
+def _reuse_operand(kernel_call: KernelCall, time: int, shared_buffers: dict[Buffer, Buffer]) -> None:
     """Let the result of an elementwise loop reuse the memory of an operand that is not used later."""
-    last = len(work.args) - 1
-    result, pattern = work.args[last][0], work.pattern(last)
+    last = len(kernel_call.args) - 1
+    result, pattern = kernel_call.args[last][0], kernel_call.pattern(last)
     offset, stride, _, row = pattern
-    if result.kind != ARENA or result.first != time or row or offset or stride * work.loop.total != result.nbytes:
+    if (
+        result.kind != ARENA
+        or result.first != time
+        or row
+        or offset
+        or stride * kernel_call.loop.total != result.nbytes
+    ):
         return
     for k in range(last):
-        buffer: Any = work.args[k][0]
+        buffer: Any = kernel_call.args[k][0]
         if buffer is None or buffer.kind != ARENA or buffer.last != time or buffer.nbytes != result.nbytes:
             continue
-        uses = [j for j in range(last) if root_of(work.args[j][0]) is buffer]
-        if all([work.args[j][0] is buffer and work.pattern(j) == pattern for j in uses]):
+        uses = [j for j in range(last) if root_of(kernel_call.args[j][0]) is buffer]
+        if all([kernel_call.args[j][0] is buffer and kernel_call.pattern(j) == pattern for j in uses]):
             shared = shared_buffers.get(buffer, buffer)
             shared_buffers[result] = shared
             shared.last = max(shared.last, result.last)
@@ -572,14 +585,14 @@ class NativePlan:
 
 
 class _Reporting:
-    """Passes floating-point exceptions to a report by name, and raises ``Failed`` if a loop failed."""
+    """Passes floating-point exceptions to a report by name, and raises ``NativeLoopFailed`` if a loop failed."""
 
     def __init__(self, report: Report | None) -> None:
         self._report = report
         self._handled: frozenset[str] = getattr(report, "handled", frozenset())
 
     def __call__(self, mask: int) -> None:
-        found = named(mask)
+        found = exception_names(mask)
         found &= {name for name, way in np.geterr().items() if way != "ignore"} | self._handled
         if found and self._report is not None:
             self._report(found)

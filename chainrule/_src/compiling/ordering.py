@@ -12,30 +12,30 @@ import numpy as np
 
 from chainrule._src.arrays.types import NumpyDType
 from chainrule._src.compiling.call_loops import CallLoops, in_one_line
-from chainrule._src.compiling.iteration import dense_strides, is_run, size
+from chainrule._src.compiling.iteration import dense_strides, is_run, size_of_shape
 from chainrule._src.compiling.loops import Operand, Unlowered, own_loop
-from chainrule._src.compiling.products import along_cores
+from chainrule._src.compiling.products import add_core_loop
 from chainrule._src.interpreters.trace_types import TracedCall, Var
 from chainrule._src.native import orders
 
 _KINDS = {None: 0, "quicksort": 0, "stable": 2, "mergesort": 2}
 
 
-def sort(loops: CallLoops, call: TracedCall) -> None:
+def lower_sort(loops: CallLoops, call: TracedCall) -> None:
     axis, kind = _options(loops, call)
-    x, out, given = _along(loops, axis)
+    x, out, given = _with_axis_last(loops, axis)
     address = _functions_of(x.dtype)[0][kind]
     found = own_loop(f"sort{x.dtype.itemsize}")[0], _required(address)
-    along_cores(loops, "sort", [["n"], ["n"]], found, [x], [given], True)
+    add_core_loop(loops, "sort", [["n"], ["n"]], found, [x], [given], True)
     if given is not out:
         loops.copy(given, out)
 
 
-def argsort(loops: CallLoops, call: TracedCall) -> None:
+def lower_argsort(loops: CallLoops, call: TracedCall) -> None:
     axis, kind = _options(loops, call)
-    x, out, given = _along(loops, axis)
+    x, out, given = _with_axis_last(loops, axis)
     address = _functions_of(x.dtype)[1][kind]
-    along_cores(loops, "argsort", [["n"], ["n"]], (own_loop("argsort")[0], _required(address)), [x], [given], True)
+    add_core_loop(loops, "argsort", [["n"], ["n"]], (own_loop("argsort")[0], _required(address)), [x], [given], True)
     if given is not out:
         loops.copy(given, out)
 
@@ -51,11 +51,11 @@ def _options(loops: CallLoops, call: TracedCall) -> tuple[int, int]:
     return axis % len(loops.reads[0].layout.shape), 2 if given.get("stable") else _KINDS[kind]
 
 
-def _along(loops: CallLoops, axis: int) -> tuple[Operand, Operand, Operand]:
+def _with_axis_last(loops: CallLoops, axis: int) -> tuple[Operand, Operand, Operand]:
     """Return the operand and the result with an axis last, and the result or a temporary that is contiguous along this axis."""
     x, out = _last(loops.reads[0], axis), _last(loops.writes[0], axis)
-    target = out if out.layout.strides[-1] == out.dtype.itemsize else _memory(loops, out)
-    return _dense(loops, x), out, target
+    target = out if out.layout.strides[-1] == out.dtype.itemsize else _scratch_operand(loops, out)
+    return _contiguous_along_last(loops, x), out, target
 
 
 def _last(x: Operand, axis: int) -> Operand:
@@ -64,24 +64,24 @@ def _last(x: Operand, axis: int) -> Operand:
     return Operand(x.slot, tuple([shape[k] for k in order]), tuple([strides[k] for k in order]), x.dtype, x.offset)
 
 
-def _memory(loops: CallLoops, like: Operand) -> Operand:
+def _scratch_operand(loops: CallLoops, like: Operand) -> Operand:
     shape, itemsize = like.layout.shape, like.dtype.itemsize
     strides = dense_strides(shape, list(range(len(shape) - 1, -1, -1)), itemsize)
-    return Operand(loops.template.temporary(size(shape) * itemsize), shape, strides, like.dtype)
+    return Operand(loops.template.temporary(size_of_shape(shape) * itemsize), shape, strides, like.dtype)
 
 
-def _dense(loops: CallLoops, x: Operand) -> Operand:
+def _contiguous_along_last(loops: CallLoops, x: Operand) -> Operand:
     """Return an array, or a copy of it, that is contiguous along its last axis."""
-    if not size(x.layout.shape) or x.dtype.kind not in "fiu":
+    if not size_of_shape(x.layout.shape) or x.dtype.kind not in "fiu":
         raise Unlowered
     if x.layout.strides[-1] == x.dtype.itemsize:
         return x
-    copy = _memory(loops, x)
+    copy = _scratch_operand(loops, x)
     loops.copy(x, copy)
     return copy
 
 
-def arg_extremum(loops: CallLoops, call: TracedCall) -> None:
+def lower_arg_extremum(loops: CallLoops, call: TracedCall) -> None:
     """Lower ``np.argmax`` and ``np.argmin``."""
     given = dict(zip(("a", "axis"), call.args, strict=False)) | call.kwargs
     axis = given.get("axis")
@@ -97,30 +97,34 @@ def arg_extremum(loops: CallLoops, call: TracedCall) -> None:
         x, axis = x if len(x.layout.shape) == 1 else in_one_line(x), 0
     if type(axis) is not int or not x.layout.shape or out.dtype != np.intp:
         raise Unlowered
-    x = _dense(loops, _last(x, axis % len(x.layout.shape)))
+    x = _contiguous_along_last(loops, _last(x, axis % len(x.layout.shape)))
     address = _functions_of(x.dtype)[2 if call.function is np.argmax else 3]
-    along_cores(
+    add_core_loop(
         loops, call.function.__name__, [["n"], []], (own_loop("argbest")[0], _required(address)), [x], [out], True
     )
 
 
-def searchsorted(loops: CallLoops, call: TracedCall) -> None:
+def lower_searchsorted(loops: CallLoops, call: TracedCall) -> None:
     """Lower ``np.searchsorted``."""
     given = dict(zip(("a", "v", "side"), call.args, strict=False)) | call.kwargs
     if len(loops.reads) != 2 or not set(given) <= {"a", "v", "side"} or type(given["a"]) is not Var:
         raise Unlowered
-    inserted(loops, given.get("side", "left"))
+    lower_insertion_search(loops, given.get("side", "left"))
 
 
-def inserted(loops: CallLoops, side: str) -> None:
+def lower_insertion_search(loops: CallLoops, side: str) -> None:
     (x, keys), (out,) = loops.reads, loops.writes
     if side not in ("left", "right") or x.dtype != keys.dtype or out.dtype != np.intp or len(x.layout.shape) != 1:
         raise Unlowered
-    x, found = _dense(loops, x), own_loop(f"search_{x.dtype.str[1:]}")
-    if not size(out.layout.shape) or not is_run(keys.layout, reversed(range(len(keys.layout.shape)))):
+    x, found = _contiguous_along_last(loops, x), own_loop(f"search_{x.dtype.str[1:]}")
+    if not size_of_shape(out.layout.shape) or not is_run(keys.layout, reversed(range(len(keys.layout.shape)))):
         raise Unlowered
-    keys, out = [Operand(z.slot, (size(z.layout.shape),), (z.dtype.itemsize,), z.dtype, z.offset) for z in (keys, out)]
-    along_cores(loops, "searchsorted", [["n"], ["m"], ["m"]], (found[0], int(side == "right")), [x, keys], [out], True)
+    keys, out = [
+        Operand(z.slot, (size_of_shape(z.layout.shape),), (z.dtype.itemsize,), z.dtype, z.offset) for z in (keys, out)
+    ]
+    add_core_loop(
+        loops, "searchsorted", [["n"], ["m"], ["m"]], (found[0], int(side == "right")), [x, keys], [out], True
+    )
 
 
 def _functions_of(dtype: NumpyDType) -> Any:
@@ -138,8 +142,8 @@ def _required(address: int) -> int:
 
 #: the functions that lower NumPy functions
 FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
-    np.sort: sort,
-    np.argsort: argsort,
-    np.argmax: arg_extremum,
-    np.argmin: arg_extremum,
+    np.sort: lower_sort,
+    np.argsort: lower_argsort,
+    np.argmax: lower_arg_extremum,
+    np.argmin: lower_arg_extremum,
 }

@@ -13,13 +13,13 @@ import numpy as np
 
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.grouping import LoopGroup
-from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, arrange
+from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, assign_arena_offsets
 from chainrule._src.compiling.loop_detection import LoopFinder
 from chainrule._src.compiling.looped_lowering import LoopedLowering
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.native_executor import Native, NativePlan
-from chainrule._src.compiling.printing import table
-from chainrule._src.compiling.python_executor import Executor, Failed, Report
+from chainrule._src.compiling.printing import plan_table
+from chainrule._src.compiling.python_executor import Executor, NativeLoopFailed, Report
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering, PlanStep, note_uses
 from chainrule._src.compiling.trace import TraceArrays
@@ -59,7 +59,7 @@ class ExecutionPlan:
         self.dropped, self.merged, self.folded = simplified.dropped, simplified.merged, simplified.folded
         try:
             is_native = native and self._make_native(program, simplified)
-        except Failed:  # a native step failed in the check run
+        except NativeLoopFailed:  # a native step failed in the check run
             is_native = False
         if not is_native:
             self._make_python(program, simplified)
@@ -92,7 +92,7 @@ class ExecutionPlan:
         return self._executor.runs
 
     def __str__(self) -> str:
-        return table(self)
+        return plan_table(self)
 
     # -- construction ------------------------------------------------------------------------------------------------
 
@@ -118,10 +118,12 @@ class ExecutionPlan:
         else:
             self.executor, executor = "mixed", native.executor()
             self._executor = executor
-            found = executor.replay(_arrays(program.inputs), _recorded(lowering))
+            found = executor.replay(_arrays(program.inputs), _recorded_values(lowering))
             if not found and program.outputs:
                 return False
-        if not _all_same(found, _arrays(program.outputs)) and not _all_same(found, _called(program, simplified)):
+        if not _all_same(found, _arrays(program.outputs)) and not _all_same(
+            found, _outputs_of_python_calls(program, simplified)
+        ):
             return False
         self.steps, self.loops = native.shown()
         return True
@@ -135,15 +137,15 @@ class ExecutionPlan:
 
 def _python(lowering: Lowering) -> Executor:
     note_uses(lowering.steps)
-    memory = arrange([buffer for buffer in lowering.buffers if buffer.kind == ARENA])
+    memory = assign_arena_offsets([buffer for buffer in lowering.buffers if buffer.kind == ARENA])
     main = len(lowering.steps) - lowering.commits
     return Executor(lowering, memory, lowering.steps[:main], lowering.steps[main:])
 
 
-def _called(program: Program, simplified: Simplified) -> list[NumpyArray]:
-    """Return the outputs computed by Python calls from the current inputs, which may have changed since the recording."""
+def _outputs_of_python_calls(program: Program, simplified: Simplified) -> list[NumpyArray]:
+    """Return the outputs computed by Python calls from the current inputs, which may have changed since the trace was recorded."""
     lowering = Lowering(program, simplified)
-    found = _python(lowering).replay(_arrays(program.inputs), _recorded(lowering))
+    found = _python(lowering).replay(_arrays(program.inputs), _recorded_values(lowering))
     return found or _arrays(program.outputs)
 
 
@@ -151,7 +153,7 @@ def _arrays(variables: list[Var]) -> list[NumpyArray]:
     return [var.array for var in variables]
 
 
-def _recorded(lowering: Lowering) -> dict[BufferView, NumpyArray]:
+def _recorded_values(lowering: Lowering) -> dict[BufferView, NumpyArray]:
     return {value: var.array for var, value in lowering.values.items()}
 
 

@@ -1,6 +1,6 @@
 """Print a plan as a table: one line per step, with the names of ops, the memory of the result and the source line.
 
-``str(plan)`` calls ``table``.
+``str(plan)`` calls ``plan_table``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONSTANTS = 4  # the maximum number of constants of one dtype and shape that are
 LONGEST = 40  # the maximum number of characters of quoted arguments
 
 
-def table(plan: Any) -> str:
+def plan_table(plan: Any) -> str:
     """Return the printed form of a plan."""
     groups = {buffer: k for k, group in enumerate(plan.groups, 1) for buffer in group.written}
     rows = [
@@ -47,7 +47,7 @@ def _row(step: PlanStep, groups: dict[Buffer, int], plan: Any) -> tuple[str, ...
 
 def _operation(step: PlanStep) -> str:
     """Return the name of the op, followed by the NumPy name if that differs."""
-    row = "" if step.call is None else step.call.row
+    row = "" if step.call is None else step.call.op_name
     return step.name if row in ("", step.name) else f"{row}: {step.name}"
 
 
@@ -151,5 +151,5 @@ def _loop(k: int, first: PlanStep, last: PlanStep, count: int) -> str:
 
 def _group(group: LoopGroup) -> str:
     rows = f"{group.total // group.row:,} rows of {group.row:,}" if group.row else f"{group.total:,}"
-    count = len(group.works)
+    count = len(group.kernel_calls)
     return f"{count} loop{'s' * (count > 1)} over {rows} elements, block by block"

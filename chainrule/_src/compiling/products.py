@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.compiling.call_loops import CallLoops, iteration
-from chainrule._src.compiling.checked_loops import multiple
+from chainrule._src.compiling.call_loops import CallLoops, merged_iteration
+from chainrule._src.compiling.checked_loops import multiple_of_array_loop
 from chainrule._src.compiling.iteration import (
     ArrayLayout,
     LoopAxis,
-    contiguity,
-    size,
+    contiguous_orders,
+    size_of_shape,
 )
 from chainrule._src.compiling.loops import (
     GENERALIZED,
-    Loop,
+    InnerLoop,
     Operand,
     Unlowered,
     is_exact,
@@ -29,17 +29,17 @@ from chainrule._src.interpreters.trace_types import TracedCall
 ndarray = np.ndarray
 
 
-def generalized(loops: CallLoops, call: TracedCall, ufunc: np.ufunc) -> None:
+def lower_gufunc(loops: CallLoops, call: TracedCall, ufunc: np.ufunc) -> None:
     """Lower a gufunc: the axes of the loop are the leading axes; the C function handles the core axes."""
     if ufunc not in GENERALIZED or len(loops.reads) != ufunc.nin:
         raise Unlowered
     dtypes, found = ufunc_loop(ufunc, [x.dtype for x in loops.reads])
     if [x.dtype for x in loops.reads + loops.writes] != list(dtypes):
         raise Unlowered
-    along_cores(loops, ufunc.__name__, core_names(ufunc), found, loops.reads, loops.writes)
+    add_core_loop(loops, ufunc.__name__, core_names(ufunc), found, loops.reads, loops.writes)
 
 
-def along_cores(
+def add_core_loop(
     loops: CallLoops,
     name: str,
     cores: list[list[str]],
@@ -83,13 +83,13 @@ def along_cores(
             axis += 1
         leading.append(ArrayLayout(shape[:ndim], strides[:ndim], itemsize))
     shape = np.broadcast_shapes(*[layout.shape for layout in leading])
-    if size(shape) == 0:
+    if size_of_shape(shape) == 0:
         return
     loops.template.loops.append(
-        Loop(
+        InnerLoop(
             name,
             found,
-            iteration(leading[: len(reads)], leading, shape)[0],
+            merged_iteration(leading[: len(reads)], leading, shape)[0],
             [(x.slot, x.offset) for x in every],
             [x.dtype.itemsize for x in every],
             core=tuple([lengths[name] for name in dict.fromkeys(name for core in cores for name in core)]),
@@ -106,7 +106,7 @@ def core_names(ufunc: np.ufunc) -> list[list[str]]:
     return [part.split(",") if part else [] for part in parts]
 
 
-def dot(loops: CallLoops, call: TracedCall) -> None:
+def lower_dot(loops: CallLoops, call: TracedCall) -> None:
     """Lower ``np.dot`` of real operands with an axis of length 1.
 
     It calls the BLAS functions that `matmul` calls, or computes a single product. (A complex product would round more than once.)
@@ -120,40 +120,40 @@ def dot(loops: CallLoops, call: TracedCall) -> None:
         or 0 in lengths
     ):
         raise Unlowered
-    if any(size(x.layout.shape) == 1 for x in loops.reads):
-        _scaled(loops)
+    if any(size_of_shape(x.layout.shape) == 1 for x in loops.reads):
+        _lower_scaled(loops)
         return
-    if any(not contiguity(x.layout) for x in loops.reads):
+    if any(not contiguous_orders(x.layout) for x in loops.reads):
         raise Unlowered
-    generalized(loops, call, np.matmul)
+    lower_gufunc(loops, call, np.matmul)
 
 
-def inner(loops: CallLoops, call: TracedCall) -> None:
+def lower_inner(loops: CallLoops, call: TracedCall) -> None:
     """Lower ``np.inner`` of vectors, which is their ``np.dot``."""
     if any(len(x.layout.shape) != 1 for x in loops.reads):
         raise Unlowered
-    dot(loops, call)
+    lower_dot(loops, call)
 
 
-def _scaled(loops: CallLoops) -> None:
+def _lower_scaled(loops: CallLoops) -> None:
     """Lower ``np.dot`` with an array of one number. For more than one element, BLAS adds a multiple of the other array to zeros."""
-    x, y = loops.reads if size(loops.reads[1].layout.shape) == 1 else loops.reads[::-1]
+    x, y = loops.reads if size_of_shape(loops.reads[1].layout.shape) == 1 else loops.reads[::-1]
     (out,) = loops.writes
     if not x.dtype == y.dtype == out.dtype:
         raise Unlowered
-    n, itemsize = size(out.layout.shape), out.dtype.itemsize
+    n, itemsize = size_of_shape(out.layout.shape), out.dtype.itemsize
     if n == 1:
         _, found = ufunc_loop(np.multiply, [x.dtype, x.dtype])
     else:
-        found = multiple(x.dtype)
+        found = multiple_of_array_loop(x.dtype)
     (step,) = [stride for stride, length in zip(x.layout.strides, x.layout.shape, strict=True) if length > 1] or [0]
     if n > 1 and (step <= 0 or step % itemsize):
         raise Unlowered  # NumPy would copy it first
     args = [(operand.slot, operand.offset) for operand in (x, y, out)]
-    loops.template.loops.append(Loop("dot", found, [LoopAxis(n, (step, 0, itemsize))], args, [itemsize] * 3))
+    loops.template.loops.append(InnerLoop("dot", found, [LoopAxis(n, (step, 0, itemsize))], args, [itemsize] * 3))
 
 
-def outer(loops: CallLoops, call: TracedCall) -> None:
+def lower_outer(loops: CallLoops, call: TracedCall) -> None:
     """Lower ``np.outer`` as the broadcast product of a column and a row."""
     if call.kwargs or len(loops.reads) != 2 or any(len(x.layout.shape) != 1 for x in loops.reads):
         raise Unlowered
@@ -166,4 +166,8 @@ def outer(loops: CallLoops, call: TracedCall) -> None:
 
 
 #: the functions that lower NumPy functions
-FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {np.dot: dot, np.inner: inner, np.outer: outer}
+FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
+    np.dot: lower_dot,
+    np.inner: lower_inner,
+    np.outer: lower_outer,
+}

@@ -17,7 +17,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
-from chainrule._src.compiling.layout import ALIGNMENT, ARENA, CONSTANT, BufferView, address
+from chainrule._src.compiling.layout import ALIGNMENT, ARENA, CONSTANT, BufferView, data_address
 from chainrule._src.compiling.steps import Lowering, PlanStep
 from chainrule._src.interpreters.error_state import FLOATING_POINT
 from chainrule._src.interpreters.same_bits import same_bits
@@ -49,7 +49,7 @@ class Executor:
         self.inputs = lowering.inputs
         self.outputs = lowering.outputs
         self.owners = [value.buffer.root for value in lowering.owners]
-        self.makers = [maker(value) for value in self.owners]
+        self.makers = [array_maker(value) for value in self.owners]
         self.memory = memory
         self.steps = steps
         self.commits = commits
@@ -107,21 +107,21 @@ FAILED = 16
 _BITS = {1: "divide", 2: "over", 4: "under", 8: "invalid"}
 
 
-class Failed(np.linalg.LinAlgError):
+class NativeLoopFailed(np.linalg.LinAlgError):
     """A native loop failed for its operands. The eager call raises the error with its location."""
 
     def __init__(self) -> None:
         super().__init__("a matrix is singular, not positive definite, or its decomposition does not converge")
 
 
-def named(mask: int) -> set[str]:
+def exception_names(mask: int) -> set[str]:
     """Return the names of floating-point exceptions from NumPy's flag bits.
 
     Raises:
         Failed: a loop failed.
     """
     if mask & FAILED:
-        raise Failed
+        raise NativeLoopFailed
     return {name for bit, name in _BITS.items() if mask & bit}
 
 
@@ -142,7 +142,7 @@ class _RaisedFlags:
 
     def __call__(self, kind: Any, flag: int = 0) -> None:
         if type(kind) is int:
-            self.found |= named(kind)
+            self.found |= exception_names(kind)
         else:
             self.found.add(FLOATING_POINT[kind])
 
@@ -152,7 +152,7 @@ class Workspace:
 
     def __init__(self, executor: Executor, recorded: dict[BufferView, NumpyArray] | None = None) -> None:
         memory = np.empty(executor.memory + ALIGNMENT, np.uint8)
-        start = -address(memory) % ALIGNMENT
+        start = -data_address(memory) % ALIGNMENT
         self._memory = memory
         self._start = start
         self._arena = memory[start : start + executor.memory]
@@ -162,7 +162,7 @@ class Workspace:
         self.noted = _RaisedFlags()
         self.inputs_match = True
         self.results: list[Any] = [None] * len(executor.outputs)
-        uses = _uses(executor)
+        uses = _values_needed(executor)
         self.calls = [self._call(step) for step in executor.steps if _is_needed(step, uses)]
         self.commits = [self._call(step) for step in executor.commits]
         for i, value in enumerate(executor.outputs):
@@ -279,7 +279,7 @@ def _is_needed(step: PlanStep, uses: set[BufferView]) -> bool:
     return not step.view or not (step.writes[0].buffer.kind == ARENA or uses.isdisjoint(step.writes))
 
 
-def _uses(executor: Executor) -> set[BufferView]:
+def _values_needed(executor: Executor) -> set[BufferView]:
     """Return the values that steps and outputs need as arrays."""
     found = set(executor.outputs)
     for step in executor.steps + executor.commits:
@@ -289,7 +289,7 @@ def _uses(executor: Executor) -> set[BufferView]:
     return found
 
 
-def maker(value: BufferView) -> Callable[[], NumpyArray]:
+def array_maker(value: BufferView) -> Callable[[], NumpyArray]:
     """Return a function that makes a new array with the layout of a value."""
     shape, dtype, strides = value.shape, value.dtype, value.strides
     if 0 in shape or strides == np.empty(shape, dtype).strides:

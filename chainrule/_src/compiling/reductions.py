@@ -14,11 +14,11 @@ from chainrule._src.compiling.iteration import (
     LoopAxis,
     broadcast_strides,
     merged_axes,
-    size,
+    size_of_shape,
     sorted_axes,
 )
 from chainrule._src.compiling.loops import (
-    Loop,
+    InnerLoop,
     Operand,
     Unlowered,
     initial_of,
@@ -34,17 +34,17 @@ ndarray = np.ndarray
 SUMS_IN_PIECES = np.lib.NumpyVersion(np.__version__) < "2.3.0"
 
 
-def named_reduction(loops: CallLoops, call: TracedCall) -> None:
+def lower_named_reduction(loops: CallLoops, call: TracedCall) -> None:
     """Lower ``np.sum`` and similar functions."""
     ufunc = REDUCTIONS[call.function]
     names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
     if len(call.args) > (3 if ufunc in (np.add, np.multiply) else 2):
         raise Unlowered
     kwargs = {"array" if name == "a" else name: x for name, x in call.kwargs.items()}
-    reduction(loops, ufunc, dict(zip(names, call.args, strict=False)) | kwargs, None)
+    lower_reduction(loops, ufunc, dict(zip(names, call.args, strict=False)) | kwargs, None)
 
 
-def reduction(loops: CallLoops, ufunc: np.ufunc, given: Params, axis: int | None) -> None:
+def lower_reduction(loops: CallLoops, ufunc: np.ufunc, given: Params, axis: int | None) -> None:
     """Lower a reduction of a ufunc.
 
     Args:
@@ -84,10 +84,10 @@ def _reduce_to(
         raise Unlowered
     steps = _steps_of_result(out.layout, reduced, len(x.layout.shape), keepdims)
     initial = initial_of(ufunc, x.dtype) if start is None else np.asarray(start, x.dtype)
-    _reduce(loops, ufunc, loop_of(ufunc, dtypes), x, out, steps, initial)
+    _add_reduction_loops(loops, ufunc, loop_of(ufunc, dtypes), x, out, steps, initial)
 
 
-def mean(loops: CallLoops, call: TracedCall) -> None:
+def lower_mean(loops: CallLoops, call: TracedCall) -> None:
     """Lower ``np.mean``: a sum, divided by a NumPy integer, and converted back."""
     given = dict(zip(("a", "axis"), call.args, strict=False)) | call.kwargs
     if len(loops.reads) != 1 or len(call.args) > 2 or not set(given) <= {"a", "axis", "keepdims"}:
@@ -96,14 +96,22 @@ def mean(loops: CallLoops, call: TracedCall) -> None:
     shape = x.layout.shape
     reduced = _normal_axes(given.get("axis"), len(shape))
     keepdims = given.get("keepdims", False)
-    if reduced is None or x.dtype != out.dtype or x.dtype.char == "e" or type(keepdims) is not bool or size(shape) == 0:
+    if (
+        reduced is None
+        or x.dtype != out.dtype
+        or x.dtype.char == "e"
+        or type(keepdims) is not bool
+        or size_of_shape(shape) == 0
+    ):
         raise Unlowered
-    total = Operand(loops.template.temporary(size(out.layout.shape) * out.dtype.itemsize), *out.layout[:2], out.dtype)
+    total = Operand(
+        loops.template.temporary(size_of_shape(out.layout.shape) * out.dtype.itemsize), *out.layout[:2], out.dtype
+    )
     _reduce_to(loops, np.add, x, total, reduced, keepdims)
-    count = np.intp(size(tuple([shape[axis] for axis in reduced])))
+    count = np.intp(size_of_shape(tuple([shape[axis] for axis in reduced])))
     dtypes, found = ufunc_loop(np.true_divide, [x.dtype, count.dtype])
     inputs = [loops.converted(total, dtypes[0]), loops.converted(count, dtypes[1])]
-    nbytes = size(out.layout.shape) * dtypes[2].itemsize
+    nbytes = size_of_shape(out.layout.shape) * dtypes[2].itemsize
     quotient = out
     if dtypes[2] != out.dtype:
         layout = inputs[0].layout
@@ -113,7 +121,7 @@ def mean(loops: CallLoops, call: TracedCall) -> None:
         loops.copy(quotient, out)
 
 
-def accumulation(loops: CallLoops, ufunc: np.ufunc, given: Params) -> None:
+def lower_accumulation(loops: CallLoops, ufunc: np.ufunc, given: Params) -> None:
     """Lower an accumulation, whose loop adds each element to the previous result."""
     if len(loops.reads) != 1 or not set(given) <= {"array", "axis", "dtype"} or given.get("dtype") is not None:
         raise Unlowered
@@ -126,7 +134,7 @@ def accumulation(loops: CallLoops, ufunc: np.ufunc, given: Params) -> None:
     if any(dtype != x.dtype for dtype in dtypes):
         raise Unlowered
     found = loop_of(ufunc, dtypes)
-    if size(shape) == 0:
+    if size_of_shape(shape) == 0:
         return
     first = tuple([1 if k == axis else length for k, length in enumerate(shape)])
     loops.copy(
@@ -142,10 +150,10 @@ def accumulation(loops: CallLoops, ufunc: np.ufunc, given: Params) -> None:
     ]
     args = [(out.slot, out.offset), (x.slot, x.offset + sx[axis]), (out.slot, out.offset + so[axis])]
     itemsizes = [x.dtype.itemsize] * 3
-    loops.template.loops.append(Loop(f"{ufunc.__name__}.accumulate", found, [along, *others], args, itemsizes))
+    loops.template.loops.append(InnerLoop(f"{ufunc.__name__}.accumulate", found, [along, *others], args, itemsizes))
 
 
-def cumulative(loops: CallLoops, call: TracedCall) -> None:
+def lower_cumulative(loops: CallLoops, call: TracedCall) -> None:
     given = dict(zip(("array", "axis", "dtype"), call.args, strict=False)) | call.kwargs
     given = {"array" if name == "a" else name: x for name, x in given.items()}
     if "dtype" in given and given["dtype"] is loops.reads[0].dtype:
@@ -153,10 +161,10 @@ def cumulative(loops: CallLoops, call: TracedCall) -> None:
     if given.get("axis") is None:
         loops.reads = [x if len(x.layout.shape) == 1 else in_one_line(x) for x in loops.reads]
         given["axis"] = 0
-    accumulation(loops, np.add if call.function is np.cumsum else np.multiply, given)
+    lower_accumulation(loops, np.add if call.function is np.cumsum else np.multiply, given)
 
 
-def _reduce(
+def _add_reduction_loops(
     loops: CallLoops,
     ufunc: np.ufunc,
     found: tuple[int, int],
@@ -196,17 +204,17 @@ def _reduce(
         (k,) = reduced
         axes[k] = LoopAxis(axes[k].length - 1, axes[k].strides)
         offset += axes[k].strides[1]
-    if size(shape) == 0:
+    if size_of_shape(shape) == 0:
         return
     rows = [(axes, 0)]
     if ufunc is np.add and x.dtype.kind in "fc" and reduced[:1] == [0]:
-        rows = _pieces(axes, len(reduced))
+        rows = _reduction_rows(axes, len(reduced))
     for part, start in rows:
         args = [(out.slot, out.offset), (x.slot, offset + start), (out.slot, out.offset)]
-        loops.template.loops.append(Loop(f"{ufunc.__name__}.reduce", found, part, args, [x.dtype.itemsize] * 3))
+        loops.template.loops.append(InnerLoop(f"{ufunc.__name__}.reduce", found, part, args, [x.dtype.itemsize] * 3))
 
 
-def _pieces(axes: list[LoopAxis], reduced: int) -> list[tuple[list[LoopAxis], int]]:
+def _reduction_rows(axes: list[LoopAxis], reduced: int) -> list[tuple[list[LoopAxis], int]]:
     """Return the rows that one loop call sums, with their offsets. Before NumPy 2.3 a row is limited to the iterator's buffer."""
     row, *others = axes
     count, left = divmod(row.length, np.getbufsize())
@@ -247,8 +255,8 @@ def _steps_of_result(out: ArrayLayout, reduced: tuple[int, ...], ndim: int, keep
 
 #: the functions that lower NumPy functions
 FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
-    **dict.fromkeys(REDUCTIONS, named_reduction),
-    np.mean: mean,
-    np.cumsum: cumulative,
-    np.cumprod: cumulative,
+    **dict.fromkeys(REDUCTIONS, lower_named_reduction),
+    np.mean: lower_mean,
+    np.cumsum: lower_cumulative,
+    np.cumprod: lower_cumulative,
 }

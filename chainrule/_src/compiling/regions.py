@@ -1,8 +1,8 @@
 """Compile elementwise regions of eager backward passes to native code.
 
-``tape.regions`` calls ``program`` with a region. The VJP rules of its nodes are traced once, on a sample of its arrays. The calls become
-one group of kernel calls, which runs block by block on several threads. The group does not depend on the number of elements, so it
-is reused for arrays of any shape.
+``tape.regions`` calls ``compile_region`` with a region. The VJP rules of its nodes are traced once, on a sample of its arrays.
+The calls become one group of kernel calls, which runs block by block on several threads. The group does not depend on the
+number of elements, so it is reused for arrays of any shape.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule._src.api.operations import call_instead
 from chainrule._src.arrays.types import NumpyArray
-from chainrule._src.compiling.grouping import LoopGroup, Work
+from chainrule._src.compiling.grouping import KernelCall, LoopGroup
 from chainrule._src.compiling.layout import CONSTANT
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.native_executor import Native
@@ -46,7 +46,7 @@ class RegionProgram:
     """
 
     def __init__(self, native: Native, lowering: Lowering) -> None:
-        words = native.words()
+        words = native.encode()
         self._code, self._constants = np.array(words.code, np.intp), words.constants()
         self._inputs = [value.dtype for value in lowering.inputs]
         self._made = [value.dtype for value in lowering.owners]
@@ -78,15 +78,15 @@ class RegionProgram:
         return Runner(code, 0, inputs, self._constants, outputs)
 
 
-def program(region: Region) -> RegionProgram | None:
+def compile_region(region: Region) -> RegionProgram | None:
     """Compile a region; return None if native code does not give the bits of its rules."""
     if not AVAILABLE or region.dtype.char not in "fd":
         return None
     leaving = region.leaving()
-    samples = [_sample(array, k) for k, array in enumerate(region.arrays)]
+    samples = [_sample_elements(array, k) for k, array in enumerate(region.arrays)]
     with np.errstate(all="ignore"):
-        recorded = _recorded(region, samples, leaving)
-        found = None if recorded is None else _compiled(recorded)
+        recorded = _trace_region(region, samples, leaving)
+        found = None if recorded is None else _compile_traced_region(recorded)
         if found is None:
             return None
         outputs, expected = found(samples), region.rules(samples, leaving)
@@ -101,7 +101,7 @@ def _share_ufuncs() -> None:
     call_instead(ParallelUfunc)
 
 
-def _sample(array: NumpyArray, k: int) -> NumpyArray:
+def _sample_elements(array: NumpyArray, k: int) -> NumpyArray:
     """Return some elements of an array, mixed with special values that coincide with those of other samples."""
     sample = np.resize(array.reshape(-1)[:SAMPLE], SAMPLE)
     places = sample[k % 7 :: 7 + 2 * k]
@@ -109,7 +109,7 @@ def _sample(array: NumpyArray, k: int) -> NumpyArray:
     return sample
 
 
-def _recorded(region: Region, samples: Arrays, leaving: list[Edge]) -> Program | None:
+def _trace_region(region: Region, samples: Arrays, leaving: list[Edge]) -> Program | None:
     recorder = Recorder()
     with open_level("compile", Traced) as level:
         recorder.level = level
@@ -127,7 +127,7 @@ def _recorded(region: Region, samples: Arrays, leaving: list[Edge]) -> Program |
     return Program(given, constants, recorder.calls, outputs, [])
 
 
-def _compiled(recorded: Program) -> RegionProgram | None:
+def _compile_traced_region(recorded: Program) -> RegionProgram | None:
     """Compile a traced region, if it becomes one group of contiguous elementwise kernel calls; else return None."""
     lowering = Lowering(recorded, Simplified(recorded), LoopLowerer())
     native = Native(lowering)
@@ -136,13 +136,13 @@ def _compiled(recorded: Program) -> RegionProgram | None:
         return None
     (group,) = segments[0].items
     if type(group) is not LoopGroup or not all(
-        [_is_plain(work, k) for work in group.works for k in range(len(work.args))]
+        [_is_plain(work, k) for work in group.kernel_calls for k in range(len(work.args))]
     ):
         return None
     return RegionProgram(native, lowering)
 
 
-def _is_plain(work: Work, k: int) -> bool:
+def _is_plain(work: KernelCall, k: int) -> bool:
     """Return whether an argument of a kernel call is a number, or an array that is read element by element."""
     buffer, itemsize = work.args[k][0], work.loop.itemsizes[k]
     if buffer is None or buffer.kind == CONSTANT:
@@ -150,4 +150,4 @@ def _is_plain(work: Work, k: int) -> bool:
     return work.pattern(k) == (0, itemsize, 0, 0) and buffer.nbytes == itemsize * SAMPLE
 
 
-regions.COMPILE = program if AVAILABLE else None
+regions.COMPILE = compile_region if AVAILABLE else None

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src.arrays.types import NumpyArray
-from chainrule._src.compiling.grouping import LARGE, LoopArgument, LoopGroup, Work, grouped
+from chainrule._src.compiling.grouping import LARGE, KernelCall, LoopArgument, LoopGroup, group_kernel_calls
 from chainrule._src.compiling.layout import (
     ALIGNMENT,
     ARENA,
@@ -33,11 +33,11 @@ from chainrule._src.compiling.layout import (
     BufferView,
     Move,
     MovingBuffer,
-    address,
-    packed,
+    data_address,
     root_of,
+    slot_nbytes,
 )
-from chainrule._src.compiling.loops import Loop
+from chainrule._src.compiling.loops import InnerLoop
 
 #: the minimum number of iterations, and of kernel calls of all iterations, of a loop
 FEWEST, SHORTEST = 4, 24
@@ -53,7 +53,7 @@ class Rolled:
     """A loop of kernel calls.
 
     Args:
-        works: the kernel calls of the body, with locations that move.
+        kernel_calls: the kernel calls of the body, with locations that move.
         start, period: the index of the first kernel call and the number of kernel calls per iteration, if it was detected here.
 
     Attributes:
@@ -66,7 +66,7 @@ class Rolled:
     """
 
     def __init__(
-        self, works: list[Work], count: int, depth: int, local: set[Buffer], start: int = 0, period: int = 0
+        self, works: list[KernelCall], count: int, depth: int, local: set[Buffer], start: int = 0, period: int = 0
     ) -> None:
         self.start, self.period, self.count = start, period, count
         self.depth, self.local = depth, local
@@ -85,24 +85,24 @@ def _locations(items: Sequence[Item]) -> Iterator[Any]:
     for item in items:
         if type(item) is Rolled:
             yield from item.moving
-        elif type(item) is Work:
+        elif type(item) is KernelCall:
             yield from [location for location, _, _ in item.args]
         elif type(item) is LoopGroup:
-            yield from _locations(item.works)
+            yield from _locations(item.kernel_calls)
 
 
-Item = Work | LoopGroup | Rolled
+Item = KernelCall | LoopGroup | Rolled
 
 
-def rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int = 0) -> list[Item]:
+def rolled_up(works: list[KernelCall], elsewhere: frozenset[Buffer], depth: int = 0) -> list[Item]:
     """Return kernel calls in order, with repeated sequences as loops, recorded loops expanded, and large calls in groups.
 
     Args:
-        works: the kernel calls; the loop of some of them may be an ``IteratedLoop``.
+        works: the kernel calls; the loop of some of them may be a ``ScanLoop``.
         elsewhere: the buffers that are used outside of these calls, too.
         depth: the number of loops around them.
     """
-    whole = [x for x, work in enumerate(works) if type(work.loop) is not Loop]
+    whole = [x for x, work in enumerate(works) if type(work.loop) is not InnerLoop]
     if not whole:
         return _rolled_up(works, elsewhere, depth)
     items: list[Item] = []
@@ -121,14 +121,14 @@ def rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int = 0) -
     return items
 
 
-def _rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int) -> list[Item]:
+def _rolled_up(works: list[KernelCall], elsewhere: frozenset[Buffer], depth: int) -> list[Item]:
     items: list[Item] = []
     at = 0
     for run in _RepeatFinder(works, elsewhere, depth).runs() if len(works) >= SHORTEST else ():
-        items += grouped(works[at : run.start])
+        items += group_kernel_calls(works[at : run.start])
         items.append(Rolled(run.body(depth), run.count, depth, run.local(), run.start, run.period))
         at = run.stop
-    return items + grouped(works[at:])
+    return items + group_kernel_calls(works[at:])
 
 
 class _Strided(NamedTuple):
@@ -153,8 +153,8 @@ OperandRelation = _Strided | _Carried | str
 class _RepeatFinder:
     """Finds repeated sequences in a list of kernel calls."""
 
-    def __init__(self, works: list[Work], elsewhere: frozenset[Buffer], depth: int) -> None:
-        self.works = works
+    def __init__(self, works: list[KernelCall], elsewhere: frozenset[Buffer], depth: int) -> None:
+        self.kernel_calls = works
         self.writers: dict[
             Buffer, tuple[int, int]
         ] = {}  # the first kernel call that writes a buffer, and the index of the argument
@@ -178,11 +178,11 @@ class _RepeatFinder:
 
         Two kernel calls may be alike if for each argument the locations are equal, or the distances to their writers are.
         """
-        width = 1 + max([len(work.args) for work in self.works], default=0)
+        width = 1 + max([len(work.args) for work in self.kernel_calls], default=0)
         roots: dict[Buffer, int] = {}
         move_numbers: dict[Any, int] = {}
         locations, move_indices, relative = [], [], []
-        for x, work in enumerate(self.works):
+        for x, work in enumerate(self.kernel_calls):
             for location, _, _ in work.args:
                 root, moves = (location.root, location.moves) if type(location) is MovingBuffer else (location, ())
                 if root is None or root.kind == CONSTANT:
@@ -228,7 +228,7 @@ class _RepeatFinder:
     def runs(self, at: int = 0, end: int | None = None) -> list[_Repeat]:
         """Return the loops in a range of kernel calls, in order, with buffers for their results."""
         found: list[_Repeat] = []
-        end = len(self.works) if end is None else end
+        end = len(self.kernel_calls) if end is None else end
         while at < min(end, len(self._windows)):
             run = self._best(at, end)
             if run is None:
@@ -298,7 +298,7 @@ class _RepeatFinder:
 
     def _alike(self, at: int, period: int) -> int:
         """Return how many kernel calls from a position on may be like those a period later."""
-        count = len(self.works) - period - at
+        count = len(self.kernel_calls) - period - at
         done, length = 0, 64
         while done < count:
             ahead = min(length, count - done)
@@ -320,8 +320,8 @@ class _RepeatFinder:
 
     def relation(self, x: int, y: int, k: int) -> OperandRelation | None:
         """Return the relation of argument ``k`` of kernel call ``y`` to that of an earlier call ``x``; None if there is none."""
-        location, offset, number = self.works[x].args[k]
-        other, other_offset, other_number = self.works[y].args[k]
+        location, offset, number = self.kernel_calls[x].args[k]
+        other, other_offset, other_number = self.kernel_calls[y].args[k]
         if location is other or (type(location) is MovingBuffer and location == other):
             if location is not None:
                 return _Strided(other_offset - offset)
@@ -349,8 +349,8 @@ class _RepeatFinder:
 
     def is_related(self, x: int, y: int, k: int, expected: OperandRelation) -> bool:
         """Return whether ``relation`` gives the expected relation, with a fast path for most operands."""
-        location, offset, _ = self.works[x].args[k]
-        other, other_offset, _ = self.works[y].args[k]
+        location, offset, _ = self.kernel_calls[x].args[k]
+        other, other_offset, _ = self.kernel_calls[y].args[k]
         if type(location) is type(other) is Buffer and location.parent is other.parent is None:
             if location is other:
                 return type(expected) is _Strided and expected.step == other_offset - offset
@@ -408,7 +408,7 @@ class _Repeat:
 
     def _verified(self, alike: int) -> int:
         finder, start, period = self._finder, self.start, self.period
-        works, farthest = finder.works, FARTHEST * period
+        works, farthest = finder.kernel_calls, FARTHEST * period
         for x in range(start, start + min(alike, period)):
             found = []
             for k in range(len(works[x].args)):
@@ -427,7 +427,7 @@ class _Repeat:
 
     def lay_out(self) -> bool:
         """Give the results of all iterations common buffers; return False if these would take too much memory."""
-        works = self._finder.works[self.start : self.start + self.period]
+        works = self._finder.kernel_calls[self.start : self.start + self.period]
         if all([work.loop.total >= LARGE for work in works]):
             return False  # a group is faster: it runs all iterations for a block of elements, in cache
         for j, relations in enumerate(self._relations):
@@ -453,12 +453,12 @@ class _Repeat:
         return (relation.distance - j + (j - relation.distance) % self.period) // self.period
 
     def _root(self, iteration: int, j: int, k: int) -> Buffer:
-        return root_of(self._finder.works[self.start + iteration * self.period + j].args[k][0])
+        return root_of(self._finder.kernel_calls[self.start + iteration * self.period + j].args[k][0])
 
     def _kind(self, j: int, k: int, result: _ResultBuffer) -> str | None:
         """Return "one", "ring" or "saved": the kind of buffer for a result; None if it would waste too much memory."""
         period, length = self.period, result.before + 1
-        plain = type(self._finder.works[self.start + j].args[k][0]) is Buffer
+        plain = type(self._finder.kernel_calls[self.start + j].args[k][0]) is Buffer
         late = []
         for iteration, member in enumerate(result.members, -result.before):
             end = self.start + (iteration + length) * period  # when its slot in a ring is written again
@@ -474,7 +474,7 @@ class _Repeat:
     def _assign(self, result: _ResultBuffer, kind: str | None) -> None:
         if kind == "one":
             return
-        result.stride = packed(result.members[0].nbytes)
+        result.stride = slot_nbytes(result.members[0].nbytes)
         slots = len(result.members)
         if kind == "ring":
             slots = result.ring = result.before + 1
@@ -491,16 +491,16 @@ class _Repeat:
 
     # -- the body --------------------------------------------------------------------------------------------------------
 
-    def body(self, depth: int) -> list[Work]:
+    def body(self, depth: int) -> list[KernelCall]:
         """Return the kernel calls of one iteration, with moving locations."""
-        works = self._finder.works[self.start : self.start + self.period]
+        works = self._finder.kernel_calls[self.start : self.start + self.period]
         return [
-            Work(work.loop, [self._argument(j, k, relation, depth) for k, relation in enumerate(relations)])
+            KernelCall(work.loop, [self._argument(j, k, relation, depth) for k, relation in enumerate(relations)])
             for j, (work, relations) in enumerate(zip(works, self._relations, strict=True))
         ]
 
     def _argument(self, j: int, k: int, relation: OperandRelation, depth: int) -> LoopArgument:
-        location, offset, number = self._finder.works[self.start + j].args[k]
+        location, offset, number = self._finder.kernel_calls[self.start + j].args[k]
         if type(relation) is _Strided:
             root, moves, offset = self._finder.canonical(location, offset)
             return moved(root, moves, (relation.step, 0, 0) if relation.step else None, depth), offset, None
@@ -519,7 +519,8 @@ class _Repeat:
                 step += result.stride
             return moved(root, moves, (step, 0, 0) if step else None, depth), base + offset, None
         every = [
-            self._finder.works[self.start + iteration * self.period + j].args[k] for iteration in range(self.count)
+            self._finder.kernel_calls[self.start + iteration * self.period + j].args[k]
+            for iteration in range(self.count)
         ]
         if relation == _CONSTANT:
             table, stride = table_of([arg[0].root.array for arg in every])
@@ -549,7 +550,7 @@ def table_of(arrays: list[NumpyArray]) -> tuple[Buffer, int]:
     """Return a constant buffer with arrays one after the other, and the bytes from one to the next."""
     stride = -(-arrays[0].nbytes // 32) * 32
     memory = np.zeros(len(arrays) * stride + ALIGNMENT, np.uint8)
-    start = -address(memory) % ALIGNMENT
+    start = -data_address(memory) % ALIGNMENT
     memory = memory[start : start + len(arrays) * stride]
     for k, array in enumerate(arrays):
         memory[k * stride : k * stride + array.nbytes] = np.frombuffer(array.tobytes("A"), np.uint8)
@@ -559,7 +560,7 @@ def table_of(arrays: list[NumpyArray]) -> tuple[Buffer, int]:
     return buffer, stride
 
 
-def _keys(works: list[Work]) -> list[int]:
+def _keys(works: list[KernelCall]) -> list[int]:
     """Return a number for each kernel call, equal for equal kernels whatever their operands."""
     numbers: dict[Any, int] = {}
     keys_by_loop: dict[int, int] = {}  # by identity

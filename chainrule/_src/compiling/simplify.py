@@ -18,12 +18,12 @@ from chainrule._src.compiling.loops import numpy_functions
 from chainrule._src.interpreters.rebuilt import Rebuilt
 from chainrule._src.interpreters.trace_types import (
     AsArray,
+    PrimitiveFunction,
     Program,
-    RowCallable,
     TracedCall,
     Var,
     argument_key,
-    collect,
+    collect_instances,
 )
 
 ndarray = np.ndarray
@@ -113,8 +113,8 @@ class Simplified:
 def operands(call: TracedCall) -> list[Var]:
     """Return the Vars among the arguments of a call, with repetitions."""
     found: list[Var] = []
-    collect(call.args, Var, found)
-    collect(call.kwargs, Var, found)
+    collect_instances(call.args, Var, found)
+    collect_instances(call.kwargs, Var, found)
     return found
 
 
@@ -153,7 +153,7 @@ def _may_raise(call: TracedCall) -> bool:
     function = call.function
     while type(function) in (Rebuilt, AsArray):
         function = function.function
-    if type(function) is RowCallable:
+    if type(function) is PrimitiveFunction:
         return function.prim.kind not in ("elementwise", "linear", "contraction")
     if function in (np.power, operator.pow):  # integers to negative powers raise
         return all(var.dtype.kind in "iub" for var in call.results)

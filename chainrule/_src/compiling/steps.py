@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import lying_at
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params, Shape
-from chainrule._src.compiling.iteration import dense_strides, size
+from chainrule._src.compiling.iteration import dense_strides, size_of_shape
 from chainrule._src.compiling.layout import (
     ARENA,
     CONSTANT,
@@ -23,10 +23,10 @@ from chainrule._src.compiling.layout import (
     OUTPUT,
     Buffer,
     BufferView,
-    address,
+    data_address,
     is_dense,
+    memory_span,
     same_memory,
-    span,
 )
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.interpreters.trace_types import Program, TracedCall, Var
@@ -150,7 +150,7 @@ class Lowering:
 
     def _new(self, kind: str, shape: Shape, strides: Shape, dtype: NumpyDType, layout: int = 0) -> BufferView:
         """Return a BufferView of a new buffer."""
-        start, nbytes = span(shape, strides, dtype.itemsize)
+        start, nbytes = memory_span(shape, strides, dtype.itemsize)
         buffer = Buffer(kind, nbytes)
         self._count += 1
         value = buffer.root = BufferView(
@@ -246,7 +246,7 @@ class Lowering:
             function, args, kwargs = form
             self.steps.append(PlanStep(call, function, (*args, *writes), kwargs, reads, writes))
             return
-        self.steps.append(PlanStep(call, called(call), args, kwargs, reads, writes, loose=True))
+        self.steps.append(PlanStep(call, callee(call), args, kwargs, reads, writes, loose=True))
 
     def _keep_apart(self, used: list[Var], reads: list[BufferView]) -> None:
         """Copy operands that were separate arrays before equal calls were merged.
@@ -281,9 +281,9 @@ class Lowering:
         if found is None:
             return False
         function, arrays = found
-        start = address(given)
+        start = data_address(given)
         for var, array in zip(call.results, arrays, strict=True):
-            offset = viewed.offset + (address(array) - start if array.size else 0)
+            offset = viewed.offset + (data_address(array) - start if array.size else 0)
             self.values[var] = self._view(viewed.buffer, offset, array)
         writes = [self.values[var] for var in call.results]
         args, kwargs = self._resolved(call.args), self._resolved(call.kwargs)
@@ -301,7 +301,9 @@ class Lowering:
                 continue
             buffer, itemsize = value.buffer, value.dtype.itemsize
             whole = (
-                buffer.nbytes == itemsize * size(value.shape) and value.dtype == buffer.root.dtype and not value.offset
+                buffer.nbytes == itemsize * size_of_shape(value.shape)
+                and value.dtype == buffer.root.dtype
+                and not value.offset
             )
             if (
                 buffer.kind == ARENA
@@ -345,7 +347,7 @@ class Lowering:
     def _copy(self, value: BufferView, target: BufferView) -> None:
         """Add a step that copies a value."""
         template = None if self._lowerer is None else self._lowerer.copy(value, target)
-        self.steps.append(PlanStep(None, copied, (value, target), {}, [value], [target], template=template))
+        self.steps.append(PlanStep(None, copy_cast, (value, target), {}, [value], [target], template=template))
 
 
 def note_uses(steps: list[PlanStep]) -> None:
@@ -359,20 +361,20 @@ def note_uses(steps: list[PlanStep]) -> None:
                     buffer.first = time
 
 
-def called(call: TracedCall) -> AnyFunction:
+def callee(call: TracedCall) -> AnyFunction:
     """Return the function, or the method of a ufunc, that a call calls."""
     return getattr(call.function, call.method) if call.method else call.function
 
 
 def views_of(call: TracedCall, given: NumpyArray) -> tuple[AnyFunction, list[NumpyArray]] | None:
     """Return the function of a call whose results are views of its argument, and the views; None for other calls."""
-    function, arrays = called(call), [var.array for var in call.results]
+    function, arrays = callee(call), [var.array for var in call.results]
     if function is operator.getitem and not arrays[0].shape:  # NumPy copies an element, but a 0-d view will do
-        function, arrays = element, [element(given, call.args[1])]
+        function, arrays = element_view, [element_view(given, call.args[1])]
     return (function, arrays) if all([same_memory(array, given) for array in arrays]) else None
 
 
-def element(x: NumpyArray, index: object) -> NumpyArray:
+def element_view(x: NumpyArray, index: object) -> NumpyArray:
     """Return ``x[index]``, as a 0-d view if NumPy returns a scalar."""
     items = index if type(index) is tuple else (index,)
     return x[items] if any([item is Ellipsis for item in items]) else x[(*items, Ellipsis)]
@@ -427,7 +429,9 @@ def written_form(
         return None
     if function in REDUCTIONS:
         return _reduction(
-            REDUCTIONS[function], args, {"axis": None, **_renamed(kwargs)} if len(args) < 2 else _renamed(kwargs)
+            REDUCTIONS[function],
+            args,
+            {"axis": None, **_reduce_keywords(kwargs)} if len(args) < 2 else _reduce_keywords(kwargs),
         )
     form = _OUTPUT_FORMS.get(function)
     return None if form is None else form(args, kwargs)
@@ -438,11 +442,11 @@ def _reduction(function: np.ufunc, args: tuple[object, ...], kwargs: Params) -> 
     given = dict(zip(("array", "axis", "dtype", "out", "keepdims"), args, strict=False)) | kwargs
     if not set(given) <= {"array", "axis", "dtype", "out", "keepdims"} or given.get("out") is not None:
         return None
-    form = reduced_keeping if given.get("keepdims") else reduced
+    form = reduced_keeping if given.get("keepdims") else reduce_into
     return form, (function, given["array"], given.get("axis", 0), given.get("dtype")), {}
 
 
-def _renamed(kwargs: Params) -> dict[str, Any]:
+def _reduce_keywords(kwargs: Params) -> dict[str, Any]:
     """Return keywords of ``np.sum`` as those of ``np.add.reduce``."""
     return {"array" if name == "a" else name: value for name, value in kwargs.items()}
 
@@ -451,7 +455,7 @@ def _renamed(kwargs: Params) -> dict[str, Any]:
 _REVERSED = np.lib.NumpyVersion(np.__version__) < "2.2.0"
 
 
-def reduced(function: Any, x: Any, axis: object, dtype: DTypeLike, out: Any, keepdims: bool = False) -> None:
+def reduce_into(function: Any, x: Any, axis: object, dtype: DTypeLike, out: Any, keepdims: bool = False) -> None:
     if _REVERSED and min(x.strides, default=0) < 0:
         np.copyto(out, function.reduce(x, axis, dtype, None, keepdims))
     else:
@@ -461,45 +465,45 @@ def reduced(function: Any, x: Any, axis: object, dtype: DTypeLike, out: Any, kee
 def reduced_keeping(
     function: np.ufunc, x: NumpyArray, axis: int | tuple[int, ...] | None, dtype: DTypeLike, out: NumpyArray
 ) -> None:
-    reduced(function, x, axis, dtype, out, True)
+    reduce_into(function, x, axis, dtype, out, True)
 
 
-def copied(x: NumpyArray, out: NumpyArray) -> None:
+def copy_cast(x: NumpyArray, out: NumpyArray) -> None:
     """Copy and cast, without the warning for discarded imaginary parts: it was given in the traced call."""
     np.copyto(out, x.real if x.dtype.kind == "c" and out.dtype.kind in "fiu" else x, "unsafe")
 
 
 def _as_type(args: tuple[BufferView, NumpyDType], kwargs: Params) -> Any:
     """Return ``np.astype(x, dtype)`` as a copy; the dtype is that of the output."""
-    return (copied, (args[0],), {}) if len(args) == 2 and set(kwargs) <= {"copy"} else None
+    return (copy_cast, (args[0],), {}) if len(args) == 2 and set(kwargs) <= {"copy"} else None
 
 
 def _as_copy(args: tuple[BufferView, str], kwargs: object) -> Any:
-    return (copied, (args[0],), {}) if len(args) == 1 and set(kwargs) <= {"order"} else None
+    return (copy_cast, (args[0],), {}) if len(args) == 1 and set(kwargs) <= {"order"} else None
 
 
-def _joined(args: tuple[Sequence[BufferView], ...], kwargs: Params) -> Any:
+def _concatenate_arguments(args: tuple[Sequence[BufferView], ...], kwargs: Params) -> Any:
     given = dict(zip(("arrays", "axis"), args, strict=False)) | kwargs
-    return (joined, (given["arrays"], given.get("axis", 0)), {}) if set(given) <= {"arrays", "axis"} else None
+    return (concatenate_into, (given["arrays"], given.get("axis", 0)), {}) if set(given) <= {"arrays", "axis"} else None
 
 
-def joined(arrays: Any, axis: Any, out: Any) -> None:
+def concatenate_into(arrays: Any, axis: Any, out: Any) -> None:
     np.concatenate(arrays, axis, out)
 
 
-def _stacked(args: tuple[list[BufferView], ...], kwargs: Params) -> Any:
+def _stack_arguments(args: tuple[list[BufferView], ...], kwargs: Params) -> Any:
     given = dict(zip(("arrays", "axis"), args, strict=False)) | kwargs
-    return (stacked, (given["arrays"], given.get("axis", 0)), {}) if set(given) <= {"arrays", "axis"} else None
+    return (stack_into, (given["arrays"], given.get("axis", 0)), {}) if set(given) <= {"arrays", "axis"} else None
 
 
-def stacked(arrays: Sequence[AnyArray], axis: Any, out: Any) -> None:
+def stack_into(arrays: Sequence[AnyArray], axis: Any, out: Any) -> None:
     np.stack(arrays, axis, out)
 
 
 _OUTPUT_FORMS: dict[Any, Callable[[Any, Any], Any]] = {
     np.copy: _as_copy,
-    np.concatenate: _joined,
-    np.stack: _stacked,
+    np.concatenate: _concatenate_arguments,
+    np.stack: _stack_arguments,
 }
 if hasattr(np, "astype"):
     _OUTPUT_FORMS[np.astype] = _as_type

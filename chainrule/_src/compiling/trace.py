@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule._src import native
 from chainrule._src.arrays.types import NumpyArray
-from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, address
+from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, data_address
 from chainrule._src.compiling.loops import Template
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.simplify import Simplified
@@ -180,11 +180,11 @@ class TraceArrays:
         if found is None:
             return False
         arrays = found[1]
-        start = address(given)
+        start = data_address(given)
         for var, array in zip(call.results, arrays, strict=True):
             slot = self._new(var, self._origin[viewed])
             self._root[slot] = self._root[viewed]
-            self._offset[slot] = self._offset[viewed] + (address(array) - start if array.size else 0)
+            self._offset[slot] = self._offset[viewed] + (data_address(array) - start if array.size else 0)
         return True
 
     # -- signatures --------------------------------------------------------------------------------------------------

@@ -16,21 +16,21 @@ import numpy as np
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.fingerprints import Fingerprints
+from chainrule._src.compiling.function_trace import Argument, Backward, FunctionTrace, LeafRef, TracedOutput, same_leaf
 from chainrule._src.compiling.guards.guards import same_value
 from chainrule._src.compiling.keys import keys_within
-from chainrule._src.compiling.memory_use import footprint
+from chainrule._src.compiling.memory_use import reachable_nbytes
 from chainrule._src.compiling.plan import ExecutionPlan
-from chainrule._src.compiling.recording import Argument, Backward, LeafRef, RecordedOutput, Recording, same_leaf
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.interpreters.same_bits import same_bits
-from chainrule._src.interpreters.trace_types import Program, TracedCall, ValueRead, Var
+from chainrule._src.interpreters.trace_types import Program, TracedCall, ValueGuard, Var
 from chainrule._src.messages.source_locations import Where
 
 ndarray = np.ndarray
 OBJECTS = 8000, 1000, 2000  # estimated bytes of a trace, of a segment and of a step, without their arrays
 
 
-class Missing(Exception):
+class UntracedBranch(Exception):
     """A call reads a value that no trace has read.
 
     Attributes:
@@ -49,7 +49,7 @@ class Segment:
         calls: the recorded calls, until they are planned; prints: their fingerprints.
         guard: the value that Python reads at the end; None at the end of the function.
         branches: the following segments, by the bytes of the value.
-        recording: the trace that ends here, or None.
+        trace: the trace that ends here, or None.
         plan: computes ``outputs`` from ``inputs``, both numbers of Vars. Sources have negative numbers, since a Var of one path
             and a source of another may have the same number.
         strides: the strides of outputs for following segments.
@@ -65,16 +65,16 @@ class Segment:
         "needs",
         "outputs",
         "plan",
-        "recording",
         "strides",
+        "trace",
     )
 
-    def __init__(self, calls: list[TracedCall], guard: ValueRead | None) -> None:
+    def __init__(self, calls: list[TracedCall], guard: ValueGuard | None) -> None:
         self.calls = calls
         self.fingerprints = Fingerprints(calls)
         self.guard = guard
         self.branches: dict[bytes, Segment] = {}
-        self.recording: Recording | None = None
+        self.trace: FunctionTrace | None = None
         self.plan: Any = None
         self.inputs: list[int] = []
         self.outputs: list[int] = []
@@ -96,7 +96,7 @@ class Tree:
     Attributes:
         root: the first segment of all traces.
         sources: the sources of input arrays, by the negative numbers of their Vars.
-        references: the guards on Python state.
+        guard_sets: the guards on Python state.
         states: the guards on tensors with a history.
         generators: the random number generators that the traces draw from.
         writes: the numbers of the arrays that some of the traces write.
@@ -108,11 +108,11 @@ class Tree:
         shortcut: the shortcut into the tree; None if not tried, False if impossible.
     """
 
-    def __init__(self, recording: Recording) -> None:
-        path = _segments(recording)
+    def __init__(self, trace: FunctionTrace) -> None:
+        path = _segments(trace)
         self.root = path[0]
-        assert recording.references is not None
-        self.references = recording.references
+        assert trace.guard_sets is not None
+        self.guard_sets = trace.guard_sets
         self.sources: dict[int, Any] = {}
         self.states: list[Any] = []
         self.generators: list[Any] = []
@@ -120,13 +120,13 @@ class Tree:
         self.ignored: frozenset[str] = frozenset()
         self.handled: frozenset[str] = frozenset()
         self._layouts: dict[int, tuple[Any, ...]] = {}
-        self._add_inputs(recording)
-        _plan_path(list(zip(path, path, strict=True)), recording)
+        self._add_inputs(trace)
+        _plan_path(list(zip(path, path, strict=True)), trace)
         self.newest = path
         self.hits = 0
         self.shortcut: Any = None
         self._measure()
-        recording.nbytes = self.nbytes
+        trace.nbytes = self.nbytes
 
     def segments(self) -> list[Segment]:
         """Return all segments, parents first."""
@@ -140,7 +140,7 @@ class Tree:
         found = [[self.root]]
         for path in found:
             found += [[*path, after] for after in path[-1].branches.values()]
-        return [path for path in found if path[-1].recording is not None]
+        return [path for path in found if path[-1].trace is not None]
 
     def path_to(self, last: Segment) -> list[Segment]:
         return next(path for path in self.paths() if path[-1] is last)
@@ -149,18 +149,18 @@ class Tree:
         """Estimate the bytes that the tree keeps alive."""
         segments = self.segments()
         of_trace, of_segment, of_step = OBJECTS
-        self.nbytes = footprint(self.references) + of_segment * len(segments)
+        self.nbytes = reachable_nbytes(self.guard_sets) + of_segment * len(segments)
         for segment in segments:
             self.nbytes += of_step * len(segment.plan.steps) + segment.plan.memory + segment.plan.constant_bytes
-            self.nbytes += of_trace * (segment.recording is not None)
+            self.nbytes += of_trace * (segment.trace is not None)
 
-    def ends(self) -> list[tuple[Segment, Recording]]:
+    def ends(self) -> list[tuple[Segment, FunctionTrace]]:
         """Return pairs of (last segment, trace)."""
-        return [(segment, segment.recording) for segment in self.segments() if segment.recording is not None]
+        return [(segment, segment.trace) for segment in self.segments() if segment.trace is not None]
 
     @property
-    def recordings(self) -> list[Recording]:
-        return [recording for _, recording in self.ends()]
+    def traces(self) -> list[FunctionTrace]:
+        return [trace for _, trace in self.ends()]
 
     def generator_states(self) -> list[tuple[Any, Any]]:
         """Return the generators that traces draw from, with their states."""
@@ -168,30 +168,30 @@ class Tree:
 
     # -- growing -----------------------------------------------------------------------------------------------------
 
-    def with_branch(self, recording: Recording) -> Tree | None:
+    def with_branch(self, trace: FunctionTrace) -> Tree | None:
         """Return the tree with another trace as a branch; None if the trace does not begin like the others."""
-        _number_alike(recording, self.sources)
-        pairs = self._branch_off(_segments(recording))
+        _number_alike(trace, self.sources)
+        pairs = self._branch_off(_segments(trace))
         if pairs is None:
             return None
-        assert recording.references is not None
-        self.references.extend(recording.references)
+        assert trace.guard_sets is not None
+        self.guard_sets.extend(trace.guard_sets)
         tree = copy.copy(self)
         tree.root = pairs[0][0]
-        tree._add_inputs(recording)
-        _plan_path(pairs, recording)
+        tree._add_inputs(trace)
+        _plan_path(pairs, trace)
         tree.newest = [segment for segment, _ in pairs]
         tree.shortcut = None
         tree._measure()
-        recording.nbytes = max(tree.nbytes - self.nbytes, 0)
+        trace.nbytes = max(tree.nbytes - self.nbytes, 0)
         return tree
 
-    def without(self, evicted: Collection[Recording]) -> Tree | None:
+    def without(self, evicted: Collection[FunctionTrace]) -> Tree | None:
         """Return the tree without some traces; None if nothing is left."""
         kept: dict[Segment, Segment] = {}
         for segment in reversed(self.segments()):
             branches = {key: kept[after] for key, after in segment.branches.items() if after in kept}
-            if branches or (segment.recording is not None and segment.recording not in evicted):
+            if branches or (segment.trace is not None and segment.trace not in evicted):
                 kept[segment] = segment.copy()
                 kept[segment].branches = branches
         if self.root not in kept:
@@ -223,46 +223,46 @@ class Tree:
             at.branches[key] = at = at.branches[key].copy()
         return None  # all of its values were read before, so the function depends on something that is not guarded
 
-    def _add_inputs(self, recording: Recording) -> None:
+    def _add_inputs(self, trace: FunctionTrace) -> None:
         """Add the sources, guards and effects of a trace."""
-        new = {-var.number: source for var, source in recording.sources.items() if -var.number not in self.sources}
+        new = {-var.number: source for var, source in trace.sources.items() if -var.number not in self.sources}
         self.sources = self.sources | new
-        self._layouts = _layouts_of(recording) | self._layouts
+        self._layouts = _layouts_of(trace) | self._layouts
         self.states = self.states + [
-            state for state in recording.states if not any(_same_source(state, s) for s in self.states)
+            state for state in trace.states if not any(_same_source(state, s) for s in self.states)
         ]
-        self.ignored, self.handled = self.ignored | recording.ignored, self.handled | recording.handled
-        self.writes = self.writes | {-var.number for var, _ in recording.writes}
+        self.ignored, self.handled = self.ignored | trace.ignored, self.handled | trace.handled
+        self.writes = self.writes | {-var.number for var, _ in trace.writes}
         self.generators = self.generators + [
-            g for g, _ in recording.drawn if not any(g is other for other in self.generators)
+            g for g, _ in trace.generator_states if not any(g is other for other in self.generators)
         ]
 
-    def absorb(self, recording: Recording) -> bool:
+    def absorb(self, trace: FunctionTrace) -> bool:
         """Return whether a trace is equal to the only trace of the tree, although guards failed. If so, loosen these guards.
 
         The traces are equal although names refer to other objects or arrays have other contents. So these guards are not needed.
         """
-        (old, *others) = self.recordings
-        if others or recording.guards or self.root.guard is not None:
+        (old, *others) = self.traces
+        if others or trace.guards or self.root.guard is not None:
             return False
         same = (
-            len(old.constants) == len(recording.constants)
-            and all(same_bits(x.array, y.array) for x, y in zip(old.constants, recording.constants, strict=True))
-            and self.root.fingerprints == Fingerprints(recording.calls)
-            and self.sources.keys() == {-var.number for var in recording.sources}
-            and all(_same_source(self.sources[-var.number], source) for var, source in recording.sources.items())
-            and self._layouts == _layouts_of(recording)
-            and _same_outcome(old, recording)
+            len(old.constants) == len(trace.constants)
+            and all(same_bits(x.array, y.array) for x, y in zip(old.constants, trace.constants, strict=True))
+            and self.root.fingerprints == Fingerprints(trace.calls)
+            and self.sources.keys() == {-var.number for var in trace.sources}
+            and all(_same_source(self.sources[-var.number], source) for var, source in trace.sources.items())
+            and self._layouts == _layouts_of(trace)
+            and _same_outcome(old, trace)
         )
-        if same and recording.references is not None:
-            self.references.add_alternatives(recording.references)
+        if same and trace.guard_sets is not None:
+            self.guard_sets.add_alternatives(trace.guard_sets)
         return same
 
     # -- running -----------------------------------------------------------------------------------------------------
 
     def inputs_of(self, leaves: Sequence[object], arrays: Sequence[object]) -> dict[int, Any] | None:
         """Return the input arrays of a call, by the numbers of their Vars; None if the traces do not hold for the call."""
-        if not self.references.hold():
+        if not self.guard_sets.hold():
             return None
         for state in self.states:
             if not state.holds(leaves):
@@ -283,7 +283,7 @@ class Tree:
             Missing: no trace has read one of the values.
         """
         segment = self.root
-        kind = hash(id(self.references))
+        kind = hash(id(self.guard_sets))
         while segment.guard is not None:
             outputs = segment.plan.run([values[n] for n in segment.inputs], report)
             key = outputs[segment.outputs.index(segment.guard.var.number)].tobytes()
@@ -294,29 +294,29 @@ class Tree:
             kind = hash((kind, key))
             follows = segment.branches.get(key)
             if follows is None:
-                raise Missing(Where(segment.guard.code, segment.guard.lasti), kind)
+                raise UntracedBranch(Where(segment.guard.code, segment.guard.lasti), kind)
             segment = follows
         return segment
 
 
-def _layouts_of(recording: Recording) -> dict[int, tuple[Any, ...]]:
+def _layouts_of(trace: FunctionTrace) -> dict[int, tuple[Any, ...]]:
     """Return the shape, dtype and strides of each input array of a trace, except arguments (the signature has these)."""
     return {
         -var.number: (var.shape, var.dtype, var.array.strides)
-        for var, source in recording.sources.items()
+        for var, source in trace.sources.items()
         if type(source) is not Argument
     }
 
 
-def _segments(recording: Recording) -> list[Segment]:
+def _segments(trace: FunctionTrace) -> list[Segment]:
     """Return the segments of a trace, cut where Python reads values."""
     path: list[Segment] = []
     begin = 0
-    for guard in recording.guards:
-        path.append(Segment(recording.calls[begin : guard.at], guard))
-        begin = guard.at
-    path.append(Segment(recording.calls[begin:], None))
-    path[-1].recording = recording
+    for guard in trace.guards:
+        path.append(Segment(trace.calls[begin : guard.call_index], guard))
+        begin = guard.call_index
+    path.append(Segment(trace.calls[begin:], None))
+    path[-1].trace = trace
     for before, after in itertools.pairwise(path):
         assert before.guard is not None
         before.branches[before.guard.var.array.tobytes()] = after
@@ -326,18 +326,19 @@ def _segments(recording: Recording) -> list[Segment]:
 _OFFSET = 1 << 40  # added to the number of an array that another array of the tree has already
 
 
-def _number_alike(recording: Recording, sources: dict[int, object]) -> None:
+def _number_alike(trace: FunctionTrace, sources: dict[int, object]) -> None:
     """Renumber the inputs of a trace as in a tree. Other arrays of the trace with these numbers get new ones.
 
     An array that two traces met in different branches may have two numbers.
     """
-    every = [*recording.sources, *recording.constants, *[var for call in recording.calls for var in call.results]]
+    every = [*trace.sources, *trace.constants, *[var for call in trace.calls for var in call.results]]
     numbered = {var.number: var for var in every}
     new_numbers = {
         var: next(
-            (-number for number, other in sources.items() if _same_source(other, source)), _unused(var.number, sources)
+            (-number for number, other in sources.items() if _same_source(other, source)),
+            _unused_number(var.number, sources),
         )
-        for var, source in recording.sources.items()
+        for var, source in trace.sources.items()
         if not _same_source(sources.get(-var.number), source)
     }
     for var, number in new_numbers.items():
@@ -347,7 +348,7 @@ def _number_alike(recording: Recording, sources: dict[int, object]) -> None:
         var.number = number
 
 
-def _unused(number: int, sources: dict[int, object]) -> int:
+def _unused_number(number: int, sources: dict[int, object]) -> int:
     """Return a number that no input array of the tree has."""
     number += _OFFSET
     while -number in sources:
@@ -368,7 +369,7 @@ def _same_part(x: object, y: object) -> bool:
     return x is y or (type(x) in (int, tuple) and type(x) is type(y) and bool(x == y))
 
 
-def _same_outcome(x: Recording, y: Recording) -> bool:
+def _same_outcome(x: FunctionTrace, y: FunctionTrace) -> bool:
     """Return whether two traces with equal calls have equal results, writes, effects and backward passes."""
     a, b = x.backward, y.backward
     return (
@@ -378,13 +379,13 @@ def _same_outcome(x: Recording, y: Recording) -> bool:
         and _same_sources(x.writes, y.writes)
         and _same_sources(x.effects, y.effects)
         and _same_sources(x.states, y.states)
-        and [generator for generator, _ in x.drawn] == [generator for generator, _ in y.drawn]
+        and [generator for generator, _ in x.generator_states] == [generator for generator, _ in y.generator_states]
         and (x.ignored, x.handled) == (y.ignored, y.handled)
         and (a is b is None or (a is not None and b is not None and _same_backward(a, b)))
     )
 
 
-def _same_result(x: RecordedOutput, y: RecordedOutput) -> bool:
+def _same_result(x: TracedOutput, y: TracedOutput) -> bool:
     """Return whether two results are the same array of the trace, the same object, or arrays with the same bits."""
     if type(x.content) is type(y.content) is ndarray:
         return x.kind == y.kind and (x.content is y.content or same_bits(x.content, y.content))
@@ -411,21 +412,21 @@ def _equal(old: Segment, new: Segment) -> bool:
     return old.guard.var.number == new.guard.var.number and old.fingerprints == new.fingerprints
 
 
-def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> None:
+def _plan_path(pairs: list[tuple[Segment, Segment]], trace: FunctionTrace) -> None:
     """Plan the segments along a path, last first: each outputs the value read at its end and arrays that later segments need.
 
     Args:
         pairs: segments of the tree, each with the segment of the trace, which has the recorded values.
-        recording: the trace.
+        trace: the trace.
     """
-    constants = {var.number: var for var in recording.constants}
-    variables = {var.number: var for var in recording.sources} | constants
-    variables.update([(var.number, var) for call in recording.calls for var in call.results])
-    sources = {var.number for var in recording.sources}
-    arguments = [var.number for var, source in recording.sources.items() if type(source) is Argument]
+    constants = {var.number: var for var in trace.constants}
+    variables = {var.number: var for var in trace.sources} | constants
+    variables.update([(var.number, var) for call in trace.calls for var in call.results])
+    sources = {var.number for var in trace.sources}
+    arguments = [var.number for var, source in trace.sources.items() if type(source) is Argument]
     views = {}
     if len(pairs) > 1:
-        views = {var.number: call for call in recording.calls for var in call.results if _is_view(call, var)}
+        views = {var.number: call for call in trace.calls for var in call.results if _is_view(call, var)}
     for segment, new in reversed(pairs):
         calls = _with_views(new, views) if views else new.calls
         defined = {var.number for call in calls for var in call.results}
@@ -433,8 +434,8 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
         after = frozenset().union(*[follows.needs for follows in segment.branches.values()])
         writes: list[tuple[Var, Var]] = []
         if new.guard is None:
-            outputs = [var.number for var in recording.outputs()]
-            writes = recording.writes
+            outputs = [var.number for var in trace.outputs()]
+            writes = trace.writes
             used |= {var.number for pair in writes for var in pair}
         else:
             read = new.guard.var.number
@@ -473,8 +474,8 @@ def _with_views(segment: Segment, views: dict[int, TracedCall]) -> list[TracedCa
     """
     own = {var.number for call in segment.calls for var in call.results}
     missing = [var.number for call in segment.calls for var in operands(call) if var.number not in own]
-    if segment.recording is not None:
-        missing += [var.number for var in segment.recording.outputs() if var.number not in own]
+    if segment.trace is not None:
+        missing += [var.number for var in segment.trace.outputs() if var.number not in own]
     repeated: dict[int, TracedCall] = {}
     for number in missing:
         if number in views and number not in repeated:

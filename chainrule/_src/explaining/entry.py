@@ -25,7 +25,7 @@ from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.node import Edge, Leaf, Node
-from chainrule._src.tape.protocol import plain
+from chainrule._src.tape.protocol import as_plain_array
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.backward import first_cotangent
 
@@ -212,7 +212,7 @@ def _leaf(x: object) -> Tensor | None:
     if isinstance(data, float):
         data = np.asarray(data)
     if type(data) is Foreign or is_foreign(type(data)):
-        raise errors.explain_foreign(plain(data))
+        raise errors.explain_foreign(as_plain_array(data))
     if type(data) is not ndarray and isinstance(x, Tensor):
         raise errors.explain_inside()
     if type(data) is not ndarray or data.dtype.kind not in "fc":

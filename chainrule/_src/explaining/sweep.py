@@ -12,7 +12,7 @@ from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.types import NumpyArray, Saved
 from chainrule._src.tape import engine
 from chainrule._src.tape.node import Edge, Edges, Leaf, Node
-from chainrule._src.tape.saved import Packed, unpack
+from chainrule._src.tape.saved import Packed, unpack_saved
 
 ndarray = np.ndarray
 
@@ -42,7 +42,7 @@ class RuleRecorder(Watch):
         self.records: list[RuleRecord] = []
 
     def backward(self, node: Node, g: object, saved: Saved, edges: Edges) -> tuple[NumpyArray, ...]:
-        saved = unpack(saved) if type(saved) is Packed else saved
+        saved = unpack_saved(saved) if type(saved) is Packed else saved
         grads = super().backward(node, g, saved, edges)
         self.records.append(
             RuleRecord(node, _arrays(g) if type(g) is tuple else np.asarray(g), saved, edges, _arrays(grads))

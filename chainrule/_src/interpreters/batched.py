@@ -22,9 +22,9 @@ from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import INTERPRETERS, bind, rank
 from chainrule._src.tape.inplace import with_numbers
-from chainrule._src.tape.levels import Level, escaped
-from chainrule._src.tape.modes import LOCAL, SPECIAL
-from chainrule._src.tape.protocol import ArrayLike, array_ufunc, detached, on_numbers, strides_of
+from chainrule._src.tape.levels import Level, is_level_closed
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
+from chainrule._src.tape.protocol import ArrayLike, array_ufunc, on_numbers, strides_of, strip_derivatives
 from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
@@ -67,12 +67,12 @@ class Batched(ArrayLike):
         )
 
     def on_numbers(self, function: Callable[[Any], object]) -> Batched:
-        if escaped(self):
+        if is_level_closed(self):
             raise errors.escaped_tensor(self.level, getattr(function, "__name__", "a function"))
         return Batched(on_numbers(self.payload, function), self.level, self.shared)
 
     def detached(self) -> Batched:
-        return Batched(detached(self.payload), self.level, self.shared)
+        return Batched(strip_derivatives(self.payload), self.level, self.shared)
 
     @classmethod
     def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Batched:
@@ -229,7 +229,7 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
         out = bind(prim, payloads, params)
     elif prim.kind == "function":
         out = params["call"].batch(payloads, batched, size, own_level)
-    elif SPECIAL and LOCAL.watch is not None and not any(isinstance(p, (Tensor, ArrayLike)) for p in payloads):
+    elif ACTIVE_MODES and LOCAL.watch is not None and not any(isinstance(p, (Tensor, ArrayLike)) for p in payloads):
         out = LOCAL.watch.forward(_BatchedCall(prim, batched, size), payloads, params)
     else:
         out = prim.batch(prim, payloads, batched, size, params)

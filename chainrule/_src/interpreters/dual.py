@@ -20,10 +20,10 @@ from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import INTERPRETERS, bind
 from chainrule._src.tape.levels import Level
-from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule._src.tape.node import Leaf
-from chainrule._src.tape.protocol import detached
-from chainrule._src.tape.tensor import Tensor, hold, wrap, wrapped
+from chainrule._src.tape.protocol import strip_derivatives
+from chainrule._src.tape.tensor import Tensor, set_tensor_data, tensor_of, wrap
 from chainrule._src.tape.unrecorded import check_has_derivative
 
 ndarray = np.ndarray
@@ -52,14 +52,14 @@ class Dual(WithPrimal):
     def set_requires_grad(self, tensor: Any, value: bool) -> bool:
         if self.level != FORWARD.level:
             return False
-        primal = detached(self.primal) if isinstance(self.primal, Tensor) else wrap(self.primal)
+        primal = strip_derivatives(self.primal) if isinstance(self.primal, Tensor) else wrap(self.primal)
         if value is (self.recorded is not None):
             return True
         if value:
             primal.requires_grad_()
         elif not self.primal.is_leaf:
             raise errors.non_leaf_flag()
-        hold(tensor, Dual(primal if value else primal._raw, self.tangent, self.level))
+        set_tensor_data(tensor, Dual(primal if value else primal._raw, self.tangent, self.level))
         return True
 
     tracks_tensors = True
@@ -71,8 +71,8 @@ class Dual(WithPrimal):
     def described(self, suffixes: list[str]) -> str:
         if self.level != FORWARD.level:
             return super().described(suffixes)
-        primal = wrapped(self.primal)
-        tangent = [] if self.tangent is None else [f"tangent={format(wrapped(self.tangent))}"]
+        primal = tensor_of(self.primal)
+        tangent = [] if self.tangent is None else [f"tangent={format(tensor_of(self.tangent))}"]
         return primal._described([*tangent, *suffixes])
 
     def __repr__(self) -> str:
@@ -155,7 +155,7 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
         or (level == FORWARD.level and not (FORWARD.enabled and not LOCAL.mode.inference))
     ):
         return _dual(prim, out, None, own_level)
-    if SPECIAL and LOCAL.watch is not None:
+    if ACTIVE_MODES and LOCAL.watch is not None:
         tangent = LOCAL.watch.tangent(prim, primals, tangents, out, params)
     else:
         tangent = prim.jvp(primals, tangents, out, params)

@@ -27,7 +27,7 @@ class ErrorState:
         self.looked_at = False
         self._errors = fp_warnings.users_error_state()
         self._known: object = None  # a value of NumPy's context variable that is known to mean the initial error state
-        self._modes = fp_warnings.modes()
+        self._modes = fp_warnings.user_error_modes()
         self._filters = warnings.filters
         self._shown = _shown()
 
@@ -47,7 +47,7 @@ class ErrorState:
         """Return the kinds of exceptions that are ignored now, and those that are handled differently than at the start."""
         if warnings.filters is not self._filters or _shown() is not self._shown:
             return set(), set(self._modes)
-        modes = fp_warnings.modes()
+        modes = fp_warnings.user_error_modes()
         if fp_warnings.users_error_state() is self._errors:
             return set(), set()
         ignored = {kind for kind, mode in modes.items() if mode == "ignore"}

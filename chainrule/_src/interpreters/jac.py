@@ -22,10 +22,10 @@ from chainrule._src.messages import errors
 from chainrule._src.messages.source_locations import note_frame
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import INTERPRETERS, bind
-from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule._src.tape.node import next_seq
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.versions import CLOCK, protected, writes_of
+from chainrule._src.tape.versions import CLOCK, saveable_array, writes_of
 
 ndarray = np.ndarray
 
@@ -57,7 +57,7 @@ class JacStep:
         self.outs = outs
         self.seq = next_seq()
         note_frame(self, sys._getframe(2))
-        if SPECIAL and LOCAL.watch is not None:
+        if ACTIVE_MODES and LOCAL.watch is not None:
             LOCAL.watch.jacobian_step(self)
 
     def out(self) -> Any:
@@ -119,7 +119,7 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
     origins: list[Any] = []
     constants: list[int] = []
     depends = False
-    arrays = not SPECIAL
+    arrays = not ACTIVE_MODES
     for x in operands:
         kind = type(x)
         if kind is Jac and x.level == level:
@@ -141,7 +141,7 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
     has_jacobian = depends and prim.differentiable
     if has_jacobian:
         for i in constants:  # after computing ``out``: a copy may have other strides, and so would the result
-            primals[i] = protected(primals[i])
+            primals[i] = saveable_array(primals[i])
     if not isinstance(out, tuple):
         if type(out) is not ndarray:
             out = unscalar(out)

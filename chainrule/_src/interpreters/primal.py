@@ -10,7 +10,7 @@ import numpy as np
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.tape.inplace import with_numbers
-from chainrule._src.tape.protocol import ArrayLike, detached, on_numbers, strides_of
+from chainrule._src.tape.protocol import ArrayLike, on_numbers, strides_of, strip_derivatives
 from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
@@ -64,7 +64,7 @@ class WithPrimal(ArrayLike):
         return on_numbers(self.primal, function)
 
     def detached(self) -> Self:
-        return type(self)(detached(self.primal), None, self.level)
+        return type(self)(strip_derivatives(self.primal), None, self.level)
 
     @classmethod
     def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Self:

@@ -2,7 +2,7 @@
 
 ``compile`` opens a level with a ``Recorder`` and calls the user's function on ``Traced`` values. Their operators and NumPy
 functions arrive at ``Recorder.call``, which computes the result and appends a ``TracedCall``. Operations of this package
-arrive at ``Recorder.row``. The ``calls``, ``guards`` and ``arrays`` of the recorder form the trace that is compiled.
+arrive at ``Recorder.record_primitive``. The ``calls``, ``guards`` and ``arrays`` of the recorder form the trace that is compiled.
 *Eager code* below is the same function without ``compile``.
 """
 
@@ -19,8 +19,8 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import lying_at, overlaps_itself, same_strides, with_strides
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
+from chainrule._src.interpreters.captured_arrays import CapturedArrays, memory_key
 from chainrule._src.interpreters.error_state import FLOATING_POINT, ErrorState, is_tried
-from chainrule._src.interpreters.known_arrays import KnownArrays, memory_key
 from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, Place, Rebuilt
 from chainrule._src.interpreters.same_bits import multiplies_alike, same_bits
 from chainrule._src.interpreters.templates import (
@@ -36,20 +36,20 @@ from chainrule._src.interpreters.templates import (
 from chainrule._src.interpreters.trace_types import (
     AsArray,
     ByValue,
-    RowCallable,
+    PrimitiveFunction,
     TracedCall,
     Unrecordable,
-    ValueRead,
+    ValueGuard,
     Var,
 )
-from chainrule._src.interpreters.traced import Traced, arrays_in, flat, scalar_square
+from chainrule._src.interpreters.traced import Traced, arrays_in, flat_leaves, scalar_square
 from chainrule._src.messages.source_locations import note_frame
 from chainrule._src.rules import kinds
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape import fp_warnings
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.levels import STACK
-from chainrule._src.tape.modes import LOCAL, leave_special, set_special
+from chainrule._src.tape.modes import LOCAL, enter_active_mode, leave_active_mode
 from chainrule._src.tape.node import Edges, Node
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
@@ -64,11 +64,11 @@ class _ValueReadInPrimitive(Exception):
     """The value function of a primitive read values: it must be recorded as one call."""
 
 
-class Recorder(KnownArrays):
+class Recorder(CapturedArrays):
     """Record the calls on the values of one level. Between enter and exit it is the thread's ``LOCAL.recorder``.
 
     Attributes:
-        sources: the generators that random numbers were drawn from, and their states before.
+        generator_states: the generators that random numbers were drawn from, and their states before.
         ignored: the kinds of floating-point exceptions that a part of the function ignores.
         handled: the kinds for which a part of the function changes ``np.errstate``, so that it may detect them.
         refusal: why the function cannot be recorded; None so far.
@@ -86,7 +86,7 @@ class Recorder(KnownArrays):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sources: list[tuple[Any, Any]] = []
+        self.generator_states: list[tuple[Any, Any]] = []
         self.ignored: set[str] = set()
         self.handled: set[str] = set()
         self.refusal: Unrecordable | None = None
@@ -103,32 +103,32 @@ class Recorder(KnownArrays):
         self.scalars: set[int] = set()
         self.weak: set[int] = set()
         self.created: set[int] = set()
-        self._row: str = ""
+        self._op_name: str = ""
         self._primitive_depth = 0
         self._drawing = False
         self._read_vars: set[int] = set()
 
     def __enter__(self) -> Recorder:
-        set_special()
+        enter_active_mode()
         LOCAL.recorder = self
         return self
 
     def __exit__(self, *exc: object) -> None:
         LOCAL.recorder = None
         clear_templates()  # their keys and results would take more memory than most plans
-        leave_special()
+        leave_active_mode()
         for entry in self.lifted.values():
             tensor = entry.ref()
             if tensor is not None and type(tensor._raw) is not ndarray:
                 tensor._raw = entry.raw
-                entry.moved = tensor._edge is not entry.here
+                entry.history_changed = tensor._edge is not entry.trace_edge
                 tensor._edge = entry.edge
 
     # -- arrays --------------------------------------------------------------------------------------------------------
 
     def var_of_plain(self, array: NumpyArray) -> Var:
         """Return the Var of a plain array. A view (such as a row of data) becomes a view of its base's Var in the trace."""
-        self.met[id(array)] = array
+        self.plain_arrays[id(array)] = array
         var = self.arrays.get(id(array))
         base: Any = array.base
         if var is not None or not _is_part(array, base):
@@ -142,7 +142,7 @@ class Recorder(KnownArrays):
                 whole = self.bases[id(base)] = self.new(base)
             offset = key[0][0] - base.__array_interface__["data"][0]
             args = Traced(whole, self.level), offset, array.shape, array.strides
-            var = self.parts[key] = self.note(lying_at, "", args, {}, (array,), False).var
+            var = self.parts[key] = self.append_call(lying_at, "", args, {}, (array,), False).var
             self.checksums.append((var, digest(array)))
         return var
 
@@ -153,7 +153,7 @@ class Recorder(KnownArrays):
     def traced(self, data: object) -> Traced:
         return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level, plain=True)
 
-    def bring_all(self, operands: Sequence[Any]) -> Sequence[Any]:
+    def lift_all(self, operands: Sequence[Any]) -> Sequence[Any]:
         """Lift the tensors among the operands to the trace's level. Return the operands.
 
         Plain arrays next to tensors become values of the level, because the tape saves them for VJP rules.
@@ -167,12 +167,12 @@ class Recorder(KnownArrays):
                 others = True
             elif isinstance(x, Tensor):
                 others = True
-                self.bring(x)
+                self.lift(x)
         if not (plain and others):
             return operands
         return [self.traced(x) if type(x) is ndarray and x.dtype.kind in "fc" else x for x in operands]
 
-    def made(self, tensor: Tensor, data: NumpyArray) -> Traced | NumpyArray:
+    def wrap_new_data(self, tensor: Tensor, data: NumpyArray) -> Traced | NumpyArray:
         """Return the data for a tensor that is made during tracing: a ``Traced`` value of its array."""
         if self._drawing:
             return data
@@ -183,7 +183,7 @@ class Recorder(KnownArrays):
         self.note_holder(tensor, value)
         return value
 
-    def held(self, tensor: Tensor, data: AnyArray) -> Any:
+    def note_new_data(self, tensor: Tensor, data: AnyArray) -> Any:
         """Record that a tensor gets new data: if its memory is a Var of the trace, the program writes to it at its end.
 
         Returns:
@@ -191,7 +191,9 @@ class Recorder(KnownArrays):
         """
         view = tensor._view
         base = tensor if view is None else view.base
-        if self.lent and any(ref() is base and sys.getrefcount(array) > _UNSHARED_COUNT for array, _, ref in self.lent):
+        if self.exported_arrays and any(
+            ref() is base and sys.getrefcount(array) > _UNSHARED_COUNT for array, _, ref in self.exported_arrays
+        ):
             raise Unrecordable("it writes into an array after np.asarray returned its memory")
         if self.lost_view:
             raise Unrecordable(
@@ -224,11 +226,11 @@ class Recorder(KnownArrays):
         args: tuple[object, ...],
         kwargs: Params,
         pure: bool = True,
-        row: str = "",
+        op_name: str = "",
     ) -> Any:
         """Call a function of NumPy arrays and append the call to the trace. Array results are values of this level."""
         accepts_floats = not (self.weak and self.narrow) or function in _TAKES_FLOATS or type(function) is Rebuilt
-        if not accepts_floats and any(map(self._is_weak, flat(args))):
+        if not accepts_floats and any(map(self._is_weak, flat_leaves(args))):
             raise ByValue("a Python float is an operand of a function that is not NumPy's")
         if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
             function, method = scalar_square, ""
@@ -239,13 +241,13 @@ class Recorder(KnownArrays):
                 function, method = np.matmul, "__call__"
         if method == "__call__" and not kwargs and type(function) is np.ufunc:
             if _TRACE_UFUNC is not None and pure:
-                found = _TRACE_UFUNC(self, function, args, row or self._row)
+                found = _TRACE_UFUNC(self, function, args, op_name or self._op_name)
                 if found is not NotImplemented:
                     return found
             values = tuple([x.var.array if type(x) is Traced and not x.scalar else arrays_in(x) for x in args])
             out = self._run(function, values, kwargs)
             if type(out) is ndarray:
-                return self.note(function, method, args, kwargs, (out,), False, pure, row)
+                return self.append_call(function, method, args, kwargs, (out,), False, pure, op_name)
         else:
             values = arrays_in(_without_scalars(args) if passes_arrays(function, args) else args)
             named = arrays_in(kwargs) if kwargs else kwargs
@@ -260,7 +262,7 @@ class Recorder(KnownArrays):
             return self._plain_result(function, method, args, kwargs, out)
         if not isinstance(function, np.ufunc):
             parts = tuple([without_overlap(part, values) for part in parts])
-        return self.note(function, method, args, kwargs, parts, several, pure, row)
+        return self.append_call(function, method, args, kwargs, parts, several, pure, op_name)
 
     def _run(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Any:
         """Call a function on arrays. Note exceptions that depend on values: the program may handle them and branch."""
@@ -277,7 +279,7 @@ class Recorder(KnownArrays):
         except Exception as error:
             self.failed = type(error)
             # an IndexError of one array depends on its shape only
-            if not isinstance(error, IndexError) or sum([type(x) is ndarray for x in flat(args)]) > 1:
+            if not isinstance(error, IndexError) or sum([type(x) is ndarray for x in flat_leaves(args)]) > 1:
                 self.data_dependent_error = self.data_dependent_error or error
             raise
 
@@ -287,7 +289,7 @@ class Recorder(KnownArrays):
         self.ignored |= ignored
         self.handled |= handled
         self._around.looked_at = bool(handled)
-        if not handled or self._drawing or (type(function) is RowCallable and not function.prim.listed):
+        if not handled or self._drawing or (type(function) is PrimitiveFunction and not function.prim.listed):
             return
         kinds: list[str] = []
         with np.errstate(all="call", call=lambda kind, flag: kinds.append(kind)):
@@ -298,7 +300,7 @@ class Recorder(KnownArrays):
         if any(FLOATING_POINT[kind] in handled for kind in kinds):
             self.refuse_for_now("it handles a floating-point exception")
 
-    def handles(self, error: Exception) -> None:
+    def note_handled_exception(self, error: Exception) -> None:
         """Note that the program handles an exception. One raised by this package may be a different one in eager code."""
         modules, trace = set(), error.__traceback__
         while trace is not None:
@@ -325,7 +327,7 @@ class Recorder(KnownArrays):
 
     # -- Python floats -------------------------------------------------------------------------------------------------
 
-    def on_floats(self, operation: AnyFunction, *operands: TensorLike) -> Any:
+    def record_float_operator(self, operation: AnyFunction, *operands: TensorLike) -> Any:
         """Record an operator whose operands are all Python numbers, with a Python result; None if they are not."""
         on_arrays = ARITHMETIC.get(operation)
         if on_arrays is None or not all(self._is_weak(x) or type(x) in (int, float, bool, complex) for x in operands):
@@ -335,7 +337,7 @@ class Recorder(KnownArrays):
         method = ""
         if operation in SAME_AS_UFUNC and all([type(x) is not int or abs(x) < 1 << 53 for x in operands]):
             function, method = SAME_AS_UFUNC[operation], "__call__"
-        traced = self.note(function, method, operands, {}, (np.asarray(out),), False)
+        traced = self.append_call(function, method, operands, {}, (np.asarray(out),), False)
         if type(out) is not float:
             return self.read(traced).item()
         self.weak.add(traced.var.number)
@@ -355,7 +357,7 @@ class Recorder(KnownArrays):
         others = [x.dtype for x in args if hasattr(x, "dtype") and not self._is_weak(x)]
         return np.zeros(0, np.result_type(*others, 0.0)).real.dtype
 
-    def strong(self, ufunc: np.ufunc, args: tuple[Any, ...]) -> list[Any]:
+    def with_strong_floats(self, ufunc: np.ufunc, args: tuple[Any, ...]) -> list[Any]:
         """Do the same as ``_as_strong`` for operands of any level, without marking the results as scalars."""
         weak = [self._is_weak(x) for x in args]
         if all(weak) or not any(weak):
@@ -369,7 +371,7 @@ class Recorder(KnownArrays):
         self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params
     ) -> tuple[AnyFunction, str, tuple[Any, ...], Params]:
         """Return a call in which Python floats have the dtype, or are the floats, that they are for the function."""
-        if not self.weak or not any(map(self._is_weak, flat((args, kwargs)))):
+        if not self.weak or not any(map(self._is_weak, flat_leaves((args, kwargs)))):
             return function, method, args, kwargs
         if method == "__call__" and not kwargs:
             return function, method, self._as_strong(args), kwargs
@@ -414,7 +416,7 @@ class Recorder(KnownArrays):
     def _is_weak(self, x: object) -> bool:
         return type(x) is Traced and x.var.number in self.weak
 
-    def note(
+    def append_call(
         self,
         function: AnyFunction,
         method: str,
@@ -423,7 +425,7 @@ class Recorder(KnownArrays):
         parts: tuple[Any, ...],
         several: bool,
         pure: bool = True,
-        row: str = "",
+        op_name: str = "",
     ) -> Any:
         """Append a call with its computed results ``parts`` to the trace. Return the results as values of the level."""
         call = _new(TracedCall)
@@ -431,7 +433,7 @@ class Recorder(KnownArrays):
         call.method = method
         call.args = tuple([x.var if type(x) is Traced else x if type(x) in _SIMPLE else self._vars(x) for x in args])
         call.kwargs = {name: self._vars(x) for name, x in kwargs.items()} if kwargs else kwargs
-        call.row = row or self._row
+        call.op_name = op_name or self._op_name
         call.pure = pure
         call.step = None
         note_frame(call, sys._getframe(1))
@@ -447,7 +449,7 @@ class Recorder(KnownArrays):
             result = Traced(var, self.level, alike)
             if not var.shape:
                 result.scalar = isinstance(part, np.generic)
-                if alike and (result.scalar or function in _SCALAR_RESULTS or type(function) is RowCallable):
+                if alike and (result.scalar or function in _SCALAR_RESULTS or type(function) is PrimitiveFunction):
                     self.scalars.add(var.number)
             variables.append(var)
             results.append(result)
@@ -464,7 +466,7 @@ class Recorder(KnownArrays):
             kind = type(getattr(out, "payload", out))  # ``payload``: another library's array
             raise Unrecordable(f"{getattr(function, '__name__', function)} returns {kind.__module__}.{kind.__name__}")
         function = getattr(function, method) if method else function
-        traced = self.note(AsArray(function), "", args, kwargs, (np.asarray(out),), False)
+        traced = self.append_call(AsArray(function), "", args, kwargs, (np.asarray(out),), False)
         return type(out)(self.read(traced).item())
 
     def _vars(self, x: Any) -> Any:
@@ -507,7 +509,7 @@ class Recorder(KnownArrays):
                 todo += x.values()
         return found
 
-    def stands_for(self, data: AnyArray | None) -> type | None:
+    def eager_type(self, data: AnyArray | None) -> type | None:
         """Return the type of a value in eager code: ``float``, a NumPy scalar type or ``ndarray``; None for other types."""
         if type(data) is not Traced or not self.are_plain((data,)):
             return None
@@ -524,11 +526,11 @@ class Recorder(KnownArrays):
         cell = self.cells.get(id(written))
         if cell is not None and cell[0]() is written and cell[1].number in self.created:
             return False
-        return (tensor if base is None else base)._edge is None and self.stands_for(tensor._raw) is not None
+        return (tensor if base is None else base)._edge is None and self.eager_type(tensor._raw) is not None
 
     def is_array(self, data: AnyArray | None) -> bool:
         """Return whether a 0-d value is an array in eager code, rather than a NumPy scalar or a Python float."""
-        return self.stands_for(data) is ndarray
+        return self.eager_type(data) is ndarray
 
     def keep_scalar(self, data: AnyArray) -> None:
         """Mark a 0-d value as a NumPy scalar, because a method of a scalar returned it."""
@@ -540,7 +542,7 @@ class Recorder(KnownArrays):
 
     def check_not_scalar(self, data: AnyArray) -> None:
         """Raise if a function writes into a NumPy scalar: some functions refuse scalars and others copy them."""
-        if self.stands_for(data) not in (None, ndarray):
+        if self.eager_type(data) not in (None, ndarray):
             raise Unrecordable("it passes a scalar to a NumPy function that writes into it")
 
     def as_array(self, data: AnyArray) -> AnyArray:
@@ -554,7 +556,7 @@ class Recorder(KnownArrays):
         if type(data) is Traced:
             self.scalars.discard(data.var.number)
 
-    def as_numpy(self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params) -> Any:
+    def record_numpy(self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params) -> Any:
         """Record a NumPy function itself. Return None if it fails, or its results are views, read-only, or no arrays."""
         begin, guard_count, refusal = len(self.calls), len(self.guards), self.refusal
         self.numpy_error = None
@@ -571,7 +573,7 @@ class Recorder(KnownArrays):
         if type(found) in (bool, int, float, complex):  # a value that was read and is guarded
             return found
         parts = found if type(found) is tuple else (found,)
-        memory = [x for x in flat(arrays_in((args, kwargs))) if type(x) is ndarray]
+        memory = [x for x in flat_leaves(arrays_in((args, kwargs))) if type(x) is ndarray]
         if not all(
             type(p) is Traced
             and p.var.array.flags.writeable
@@ -585,11 +587,11 @@ class Recorder(KnownArrays):
             return None
         return found
 
-    def written_by(
+    def record_write(
         self, function: AnyFunction, args: tuple[TensorLike, ...], kwargs: Params, targets: tuple[Traced, ...]
     ) -> Any:
         """Record a NumPy function that writes into ``targets`` (``out=``, ``**=``). Return the written values."""
-        operands = [x for x in flat((args, kwargs)) if type(x) in (Traced, ndarray)]
+        operands = [x for x in flat_leaves((args, kwargs)) if type(x) in (Traced, ndarray)]
         for target in targets:
             for x in operands:
                 same = x is target or (type(x) is Traced and x.var is target.var)
@@ -607,7 +609,7 @@ class Recorder(KnownArrays):
         dtypes = [x.dtype for x in (*operands, target) if not self._is_weak(x) and hasattr(x, "dtype")]
         return target.dtype.kind in "fiub" and all([dtype == target.dtype for dtype in dtypes])
 
-    def as_operator(self, operation: AnyFunction, x: TensorLike, *other: TensorLike) -> Any:
+    def record_operator(self, operation: AnyFunction, x: TensorLike, *other: TensorLike) -> Any:
         """Record an operator as eager code computes it, with scalars and Python floats where eager code has them."""
         if not other:
             return operation(self._mark_scalar(x))
@@ -624,7 +626,7 @@ class Recorder(KnownArrays):
             [self.is_scalar(x) if type(x) is Traced else isinstance(x, (int, np.integer)) for x in operands]
         ) and all([x.dtype.kind in "iub" for x in operands if type(x) is Traced])
 
-    def of_integers(self, operation: AnyFunction, operands: tuple[TensorLike, ...]) -> Any:
+    def record_integer_operator(self, operation: AnyFunction, operands: tuple[TensorLike, ...]) -> Any:
         """Record an operator on integer scalars."""
         found = self.call(*self.rebuilt(operation, operands, {}, ()))
         self.keep_scalar(found)
@@ -645,11 +647,11 @@ class Recorder(KnownArrays):
 
     # -- primitives ----------------------------------------------------------------------------------------------------
 
-    def row(self, prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
+    def record_primitive(self, prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
         """Record a primitive: as the NumPy calls of its value function, or as one call of the value function."""
         value = prim.value
         if isinstance(value, np.ufunc) and not params:
-            return self.call(value, "__call__", tuple(operands), {}, row=prim.name)
+            return self.call(value, "__call__", tuple(operands), {}, op_name=prim.name)
         if not prim.listed and prim.kind != "function":
             return self._record_opaquely(prim, operands, params, pure=False)
         if prim.kind == "function":
@@ -662,9 +664,9 @@ class Recorder(KnownArrays):
             elif result is not None:
                 return result
         if template_key is None:
-            return self._record_primitive(prim, operands, params)
+            return self._record_without_template(prim, operands, params)
         before = self._state()
-        result = self._record_primitive(prim, operands, params)
+        result = self._record_without_template(prim, operands, params)
         self._add_template(template_key, prim, (operands, params, ()), result, before)
         return result
 
@@ -706,7 +708,7 @@ class Recorder(KnownArrays):
         template = template_of(self.calls, operands, results, begin) if self._state()[1] == state else None
         TEMPLATES[key] = None if template is None else (*template, prim)
 
-    def _record_primitive(self, prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
+    def _record_without_template(self, prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
         key = _cache_key(prim, operands, params)
         transparent = _TRANSPARENT.get(key)
         if transparent is False:
@@ -729,9 +731,9 @@ class Recorder(KnownArrays):
 
     def _record_calls(self, prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
         """Run a primitive's value function on traced values. Return the result and the index of its first call, or None."""
-        begin, outer = len(self.calls), self._row
+        begin, outer = len(self.calls), self._op_name
         refusal, outer_error = self.refusal, self.data_dependent_error
-        self._row = outer or prim.name
+        self._op_name = outer or prim.name
         self._primitive_depth += 1
         try:
             out = prim.value(*operands, **params)
@@ -747,7 +749,7 @@ class Recorder(KnownArrays):
             del first  # the frames of its traceback, this one included, refer to the operands
             return None
         finally:
-            self._row = outer
+            self._op_name = outer
             self._primitive_depth -= 1
         parts = out if isinstance(out, tuple) else (out,)
         if not all(type(part) is Traced for part in parts):  # the value function converted to plain arrays
@@ -759,7 +761,7 @@ class Recorder(KnownArrays):
         self, prim: Primitive, operands: Iterable[TensorLike], params: Params, pure: bool = True
     ) -> Any:
         """Record a primitive as one call of its value function."""
-        return self.call(RowCallable(prim, params), "", tuple(operands), {}, pure, row=prim.name)
+        return self.call(PrimitiveFunction(prim, params), "", tuple(operands), {}, pure, op_name=prim.name)
 
     # -- reading, drawing ----------------------------------------------------------------------------------------------
 
@@ -770,7 +772,7 @@ class Recorder(KnownArrays):
         var = traced.var
         if var.number not in self._read_vars:
             self._read_vars.add(var.number)
-            guard = ValueRead(len(self.calls), var)
+            guard = ValueGuard(len(self.calls), var)
             note_frame(guard, sys._getframe(1))
             self.guards.append(guard)
         values = with_strides(var.array, var.array.strides)  # the rounding of a sum depends on the strides
@@ -779,24 +781,24 @@ class Recorder(KnownArrays):
         return values
 
     @property
-    def draws(self) -> bool:
+    def is_drawing(self) -> bool:
         """Whether a recorded draw of random numbers is running."""
         return self._drawing
 
-    def drawn(self, draw: AnyFunction, *args: object) -> Any:
+    def record_draw(self, draw: AnyFunction, *args: object) -> Any:
         """Record a draw of random numbers, which each replay repeats."""
         self._drawing = True
         try:
-            return self.call(draw, "", args, {}, pure=False, row="random")
+            return self.call(draw, "", args, {}, pure=False, op_name="random")
         finally:
             self._drawing = False
 
-    def drawing_from(self, source: Any) -> None:
+    def register_generator(self, source: Any) -> None:
         """Register a generator before its use. Raise if the draw is not recorded."""
         if not self._drawing:
             raise Unrecordable("it draws random numbers that depend on values")
-        if not any(source is registered for registered, _ in self.sources):
-            self.sources.append((source, source._get_state()))
+        if not any(source is registered for registered, _ in self.generator_states):
+            self.generator_states.append((source, source._get_state()))
 
 
 def _connect_trace() -> Any:
@@ -818,7 +820,7 @@ _TRACE_TEMPLATE = None if LOOPS is None else LOOPS.trace_template
 
 
 def _unshared_count() -> int:
-    """Return the value of ``sys.getrefcount`` for an array in ``lent`` that has no other references."""
+    """Return the value of ``sys.getrefcount`` for an array in ``exported_arrays`` that has no other references."""
     (count,) = [sys.getrefcount(array) for array, _ in [(np.empty(1), 0)]]
     return count
 

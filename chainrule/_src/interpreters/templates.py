@@ -16,8 +16,8 @@ import numpy as np
 from chainrule._src.arrays.any_array import lying_at, overlaps_itself
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.trace_types import RowCallable, TracedCall, Var, argument_key, collect
-from chainrule._src.interpreters.traced import Traced, flat
+from chainrule._src.interpreters.trace_types import PrimitiveFunction, TracedCall, Var, argument_key, collect_instances
+from chainrule._src.interpreters.traced import Traced, flat_leaves
 
 #: key of a primitive or VJP rule and its operands -> (steps, results, primitive); True after the first call, None if there is
 #: no template
@@ -92,7 +92,7 @@ def template_of(calls: Sequence[TracedCall], operands: object, results: object, 
     """
     indices: dict[Var, int] = {}
     inputs: list[Traced] = []
-    collect(operands, Traced, inputs)  # in the order of ``add_to_key`` in ``native/templates.c``
+    collect_instances(operands, Traced, inputs)  # in the order of ``add_to_key`` in ``native/templates.c``
     for i, x in enumerate(inputs):
         indices.setdefault(x.var, i)
     count = len(inputs)
@@ -126,18 +126,18 @@ def _step(call: TracedCall, indices: dict[Var, int]) -> TemplateStep:
         raise _NoTemplate
     used: list[int] = []
     args, kwargs = _spec(call.args, indices, used), _spec(call.kwargs, indices, used)
-    is_element = function is operator.getitem or type(function) is RowCallable
+    is_element = function is operator.getitem or type(function) is PrimitiveFunction
     target = getattr(function, call.method) if call.method else function
     params: Params = {}
-    if type(function) is RowCallable:
+    if type(function) is PrimitiveFunction:
         target, params = function.prim.value, function.params
     takes_arrays = passes_arrays(function, call.args)
     layouts = [(var.dtype, np.array((*var.shape, *var.array.strides), np.intp).tobytes()) for var in call.results]
     fields = (
-        target, params, function, call.method, args, kwargs, call.row, call.pure, len(call.results), is_element, takes_arrays,
+        target, params, function, call.method, args, kwargs, call.op_name, call.pure, len(call.results), is_element, takes_arrays,
         tuple(used), tuple(layouts),
     )  # fmt: skip
-    key = (function.prim, argument_key(params, type)) if type(function) is RowCallable else function
+    key = (function.prim, argument_key(params, type)) if type(function) is PrimitiveFunction else function
     try:
         form = _FORMS.setdefault(
             (key, call.method, argument_key(call.args, type), argument_key(call.kwargs, type)), object()
@@ -179,6 +179,6 @@ def without_overlap(part: AnyArray, operands: object) -> AnyArray:
     """Copy a result whose elements share memory, unless it is a view of an operand: in other calls its elements may differ."""
     if type(part) is not np.ndarray or not overlaps_itself(part):
         return part
-    if any(type(x) is np.ndarray and np.may_share_memory(part, x) for x in flat(operands)):
+    if any(type(x) is np.ndarray and np.may_share_memory(part, x) for x in flat_leaves(operands)):
         return part
     return part.copy()

@@ -1,4 +1,4 @@
-"""The data structures of a trace: arrays (``Var``), NumPy calls on them (``TracedCall``), and guards (``ValueRead``).
+"""The data structures of a trace: arrays (``Var``), NumPy calls on them (``TracedCall``), and guards (``ValueGuard``).
 
 ``recorder.Recorder`` makes them and ``compiling`` reads them.
 """
@@ -47,21 +47,21 @@ class TracedCall:
         function, method: a ufunc and its method ("__call__", "reduce" ...), or any function and "".
         args, kwargs: the arguments: Vars, numbers and other constants, nested in tuples, lists and slices.
         results: a Var for each array that it returns.
-        row: the name of the primitive that it belongs to; "" if none.
+        op_name: the name of the primitive that it belongs to; "" if none.
         code, lasti: the source location in the user's program.
         pure: whether it has no side effects; random draws and user functions may have some.
         kept: whether it must run even if its results are unused, because the program may handle its exception.
         step: the step of a template that it was appended from (see ``templates``), or None.
     """
 
-    __slots__ = ("args", "code", "function", "kept", "kwargs", "lasti", "method", "pure", "results", "row", "step")
+    __slots__ = ("args", "code", "function", "kept", "kwargs", "lasti", "method", "op_name", "pure", "results", "step")
 
     function: Any
     method: str
     args: tuple[Any, ...]
     kwargs: Params
     results: tuple[Var, ...]
-    row: str
+    op_name: str
     code: Any
     lasti: int
     pure: bool
@@ -91,38 +91,38 @@ class Program(NamedTuple):
     writes: list[tuple[Var, Var]]
 
 
-class ValueRead:
+class ValueGuard:
     """A guard: a value that Python read, for which the trace is valid.
 
     Attributes:
-        at: the number of calls that were recorded before the read.
+        call_index: the number of calls that were recorded before the read.
         var: the array that was read.
         code, lasti: the source location.
     """
 
-    __slots__ = ("at", "code", "lasti", "var")
+    __slots__ = ("call_index", "code", "lasti", "var")
 
     code: Any
     lasti: int
 
-    def __init__(self, at: int, var: Var) -> None:
-        self.at = at
+    def __init__(self, call_index: int, var: Var) -> None:
+        self.call_index = call_index
         self.var = var
 
 
-def collect(x: Any, kind: type, found: list[Any]) -> None:
+def collect_instances(x: Any, kind: type, found: list[Any]) -> None:
     """Append the objects of a type in nested containers: values of tuples, lists and dicts, bounds and step of slices."""
     container = type(x)
     if container is kind:
         found.append(x)
     elif container is tuple or container is list:
         for item in x:
-            collect(item, kind, found)
+            collect_instances(item, kind, found)
     elif container is dict:
         for item in x.values():
-            collect(item, kind, found)
+            collect_instances(item, kind, found)
     elif container is slice:
-        collect((x.start, x.stop, x.step), kind, found)
+        collect_instances((x.start, x.stop, x.step), kind, found)
 
 
 def argument_key(x: Any, key_of_var: Callable[[Var], object]) -> Any:
@@ -177,7 +177,7 @@ class AsArray:
         return np.asarray(self.function(*args, **kwargs))
 
 
-class RowCallable:
+class PrimitiveFunction:
     """A primitive's value function with its parameters, as a function of the operands."""
 
     __slots__ = ("__name__", "params", "prim")

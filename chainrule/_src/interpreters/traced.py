@@ -6,7 +6,7 @@ the call to the trace, so a replay of the calls gives the same bits. Primitives 
 ``value`` function if these give the same bits, and otherwise as one call of ``value``.
 
 When Python reads a value (``if x > 0``, ``float(x)``), the trace gets a guard, a
-:class:`~chainrule._src.interpreters.trace_types.ValueRead`. The trace is valid while the value read is the same. *Eager code*
+:class:`~chainrule._src.interpreters.trace_types.ValueGuard`. The trace is valid while the value read is the same. *Eager code*
 below is the same function without ``compile``.
 """
 
@@ -25,7 +25,7 @@ from chainrule._src.interpreters.trace_types import Var
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import INTERPRETERS
-from chainrule._src.tape.levels import Level, escaped
+from chainrule._src.tape.levels import Level, is_level_closed
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import ArrayLike, array_function, array_ufunc
 from chainrule._src.tape.tensor import Tensor
@@ -49,11 +49,11 @@ def arrays_in(x: Any) -> Any:
     return x
 
 
-def flat(x: Any) -> list[Any]:
+def flat_leaves(x: Any) -> list[Any]:
     """Return the items of nested containers."""
     if type(x) is dict:
         x = tuple(x.values())
-    return [y for item in x for y in flat(item)] if type(x) in (tuple, list) else [x]
+    return [y for item in x for y in flat_leaves(item)] if type(x) in (tuple, list) else [x]
 
 
 _NONE: Any = object()
@@ -102,7 +102,7 @@ class Traced(ArrayLike):
         recorder = self.recorder
         if self.var.number not in recorder.weak:
             return self
-        return recorder.note(np.positive, "__call__", (self,), {}, (self.var.array,), False)
+        return recorder.append_call(np.positive, "__call__", (self,), {}, (self.var.array,), False)
 
     def on_numbers(self, function: Callable[[Any], object]) -> Any:
         if type(function) is functools.partial and not function.args:
@@ -120,14 +120,14 @@ class Traced(ArrayLike):
 
     @property
     def shown(self) -> Any:
-        if escaped(self):
+        if is_level_closed(self):
             return None
-        as_plain = self.recorder.stands_for(self)
+        as_plain = self.recorder.eager_type(self)
         values: Any = self.read()
         return values if as_plain in (None, ndarray) else values.item() if as_plain is float else values[()]
 
     def __repr__(self) -> str:
-        return f"Traced({self.var!r}, {self.var.array!r})" if escaped(self) else repr(self.read())
+        return f"Traced({self.var!r}, {self.var.array!r})" if is_level_closed(self) else repr(self.read())
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
         if out is None and method != "at" and all(map(_is_ours, inputs)) and not (kwargs and _foreign(kwargs)):
@@ -376,7 +376,7 @@ def _foreign(x: Any) -> bool:
 def _handle(prim: Primitive, operands: Sequence[TensorLike], params: Params, level: int) -> Any:
     for x in operands:
         if type(x) is Traced:
-            return x.recorder.row(prim, operands, params)
+            return x.recorder.record_primitive(prim, operands, params)
     raise AssertionError("no operand is of this level")
 
 

@@ -30,7 +30,7 @@ from chainrule._src.jacobians.mixing import is_constant_along, mixed_axes
 from chainrule._src.jacobians.propagation import Propagation
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.rules.structure import structure_of
-from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 
 #: A value is cut if its terms have more slots in total.
 MOST_SLOTS = 64
@@ -107,7 +107,7 @@ class Accumulation:
                 if terms and _mixes(step, i):
                     operands[i] = known[step.origins[i]] = self._mixable(step, i, terms)
         outs = self.propagation.through(step, operands)
-        if SPECIAL and LOCAL.watch is not None:
+        if ACTIVE_MODES and LOCAL.watch is not None:
             LOCAL.watch.jacobian_terms(step, outs, self.origins)
         for origin in step.origins:
             uses[origin] -= 1

@@ -20,7 +20,7 @@ from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.strategy import JVPS, STRATEGIES, VJPS, Plan
 from chainrule._src.jacobians.trace import JacobianCall, JacobianTrace
 from chainrule._src.messages import errors
-from chainrule._src.tape.modes import recording
+from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.arguments import names_keywords
 from chainrule._src.transforms.dense import MEMORY, Limits
@@ -227,7 +227,7 @@ class _Options(NamedTuple):
 
 def _check_unrecorded(api: str, layout: str, x: TensorLike) -> None:
     """Raise inside a function that is being differentiated, which would treat SciPy's arrays as constants."""
-    if recording() and any([type(leaf) is Array and leaf._tensor._edge is not None for leaf in tree_leaves(x)]):
+    if is_recording() and any([type(leaf) is Array and leaf._tensor._edge is not None for leaf in tree_leaves(x)]):
         raise errors.jacobian_layout_create_graph(api, layout)
 
 

@@ -35,7 +35,7 @@ from chainrule._src.jacobians.trace import JacobianTrace
 from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import NanFound, NoForwardMode
 from chainrule._src.tape.levels import STACK
-from chainrule._src.tape.modes import LOCAL, recording
+from chainrule._src.tape.modes import LOCAL, is_recording
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.arguments import as_caller_type, data_of
 from chainrule._src.transforms.dense import Limits, check_sizes
@@ -264,7 +264,7 @@ def _is_plain(x: object) -> bool:
         data = tensor._raw if isinstance(tensor, Tensor) else tensor
         if type(data) is not ndarray or data.dtype.kind != "f":
             return False
-        if isinstance(tensor, Tensor) and tensor._edge is not None and recording():
+        if isinstance(tensor, Tensor) and tensor._edge is not None and is_recording():
             return False
         count += data.size
     return count >= MANY and not STACK.levels and LOCAL.watch is None and LOCAL.recorder is None

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import Array, faced
+from chainrule._src.api.array import Array, in_api_of_argument
 from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.tape.protocol import ArrayLike
-from chainrule._src.tape.tensor import Tensor, wrapped
-from chainrule._src.tape.versions import protected
+from chainrule._src.tape.tensor import Tensor, tensor_of
+from chainrule._src.tape.versions import saveable_array
 from chainrule._src.transforms.arguments import array_like, data_of, tensor_in
 
 ndarray = np.ndarray
@@ -63,8 +63,10 @@ class Form:
 
     def unpack(self, x: object) -> Any:
         """Return a vector in the structure of x, with the types that the user's functions expect."""
-        parts = self.parts(x if type(x) is Tensor else wrapped(x))
-        return tree_unflatten([faced(part, leaf) for part, leaf in zip(parts, self.leaves, strict=True)], self.spec)
+        parts = self.parts(x if type(x) is Tensor else tensor_of(x))
+        return tree_unflatten(
+            [in_api_of_argument(part, leaf) for part, leaf in zip(parts, self.leaves, strict=True)], self.spec
+        )
 
     def flat(self, f: AnyFunction) -> AnyFunction:
         """Convert a function of x to a function from vector to vector."""
@@ -95,7 +97,7 @@ class Arguments:
         leaves = list(self.leaves)
         for i, x in zip(self.at, tensors, strict=True):
             bare = plain and not isinstance(leaves[i], (Tensor, ArrayLike))
-            leaves[i] = x._raw if bare else faced(x, leaves[i])
+            leaves[i] = x._raw if bare else in_api_of_argument(x, leaves[i])
         return tree_unflatten(leaves, self.spec)
 
 
@@ -111,4 +113,4 @@ def to_tensor(x: object) -> Tensor:
     if isinstance(tensor, Tensor):
         return tensor
     data = data_of(tensor)
-    return wrapped(protected(data) if type(data) is ndarray and data is x else data)
+    return tensor_of(saveable_array(data) if type(data) is ndarray and data is x else data)

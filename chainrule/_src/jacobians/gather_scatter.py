@@ -12,7 +12,7 @@ from chainrule._src.arrays.types import Shape
 from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.terms import IndexArray, Term, Unstructured
 from chainrule._src.rules.primitive import TABLE
-from chainrule._src.rules.rules import environment, read
+from chainrule._src.rules.rules import call_rule, rule_arguments
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
 
@@ -53,10 +53,10 @@ def destination_positions(step: JacStep, i: int) -> IndexArray:
     """Return for every element of operand i its position in the output; −1 if it is dropped."""
     row = TABLE[_GOES_LIKE.get(step.prim.name, step.prim.name)]
     given = [x if k == i else constant_operand(x) for k, x in enumerate(step.operands)]
-    env = environment(row, given, None, {name: step.params[name] for name in row.parameters})
+    env = rule_arguments(row, given, None, {name: step.params[name] for name in row.parameters})
     rule = row.vjps[row.operands[i]]
     assert callable(rule)
-    back = read(row, rule, {**env, "g": flat_positions(shape_of(step.outs[0])) + 1})
+    back = call_rule(row, rule, {**env, "g": flat_positions(shape_of(step.outs[0])) + 1})
     to: IndexArray = np.asarray(back, np.intp) - 1
     return to
 

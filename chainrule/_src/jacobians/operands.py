@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import Shape
-from chainrule._src.transforms.arguments import is_array, untracked
+from chainrule._src.transforms.arguments import data_if_unrecorded, is_array
 
 
 def as_operand(x: object) -> Any:
     """Convert an array, list or number to an array-like; return None for other objects."""
     if isinstance(x, (list, tuple)):
         x = np.asarray(x)
-    return untracked(x) if is_array(x) or isinstance(x, (int, float, complex)) else None
+    return data_if_unrecorded(x) if is_array(x) or isinstance(x, (int, float, complex)) else None
 
 
 def match_shape(have: Shape, want: Shape) -> tuple[bool | None, Shape]:

@@ -17,7 +17,7 @@ from chainrule._src.jacobians.operands import as_operand, match_shape
 from chainrule._src.jacobians.trace import check_in_memory
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.transforms.arguments import as_caller_type, data_of, untracked
+from chainrule._src.transforms.arguments import as_caller_type, data_if_unrecorded, data_of
 from chainrule._src.transforms.flat_function import FlatFunction
 from chainrule._src.transforms.grad import vjp
 from chainrule._src.transforms.vmap import vmap
@@ -56,7 +56,7 @@ class JacobianOperator:
     def __init__(self, function: Callable[[Any], object], x: Any, create_graph: bool | None = None) -> None:
         self.value, pull = vjp(function, x)
         if create_graph is None:  # the value is on the tape if one of its operands is
-            create_graph = isinstance(untracked(self.value), Tensor)
+            create_graph = isinstance(data_if_unrecorded(self.value), Tensor)
         self._pull = functools.partial(pull, create_graph=create_graph)
         y, point = data_of(self.value), data_of(x)
         self.out_shape: Shape = tuple(shape_of(y))

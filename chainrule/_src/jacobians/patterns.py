@@ -16,7 +16,7 @@ import numpy as np
 from chainrule._src.arrays.tree import TreeSpec
 from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.compiling.compiled import Compiled
-from chainrule._src.compiling.recording import Captured
+from chainrule._src.compiling.function_trace import Captured
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.terms import Term, Variable
 

@@ -29,7 +29,7 @@ from chainrule._src.jacobians.layouts import entry_dtype
 from chainrule._src.jacobians.patterns import BlockPattern, BlockPatterns, CapturedIndices, PatternCache, sparse_array
 from chainrule._src.jacobians.trace import JacobianTrace
 from chainrule._src.messages import errors
-from chainrule._src.tape.modes import recording
+from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.arguments import as_caller_type, data_of
@@ -160,7 +160,7 @@ class PreparedJacobian:
         if data.dtype != dtype or tuple(shape_of(data)) != shape:
             got = f"{data.dtype.name} of shape {tuple(shape_of(data))}"
             raise self._other(what, got, f"{dtype.name} of shape {shape}")
-        if type(data) is not ndarray or (isinstance(tensor, Tensor) and tensor._edge is not None and recording()):
+        if type(data) is not ndarray or (isinstance(tensor, Tensor) and tensor._edge is not None and is_recording()):
             raise errors.jacobian_prepared_inside(self._what, what)
         if not data.flags.c_contiguous:
             data = np.ascontiguousarray(data)
@@ -171,7 +171,7 @@ class PreparedJacobian:
 
     def _off_tape(self, x: AnyArray) -> AnyArray:
         """Return the data of entries; raise if they depend on captured tensors that require grad."""
-        if isinstance(x, Tensor) and x._edge is not None and not self._tensors and recording():
+        if isinstance(x, Tensor) and x._edge is not None and not self._tensors and is_recording():
             raise errors.jacobian_of_captured(f"a prepared {self._what}")
         return x._raw if isinstance(x, Tensor) else x
 

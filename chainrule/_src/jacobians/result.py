@@ -23,8 +23,8 @@ from chainrule._src.jacobians.operands import as_operand, match_shape
 from chainrule._src.jacobians.ordering import TermBlock
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.messages import errors
-from chainrule._src.tape.modes import LOCAL, recording
-from chainrule._src.tape.protocol import ArrayLike, detached
+from chainrule._src.tape.modes import LOCAL, is_recording
+from chainrule._src.tape.protocol import ArrayLike, strip_derivatives
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.arguments import as_caller_type
 from chainrule._src.transforms.dense import MEMORY, check_size
@@ -274,7 +274,7 @@ class Jacobian:
         matrix = self._entries()
         data = matrix.data
         if isinstance(data, Tensor):
-            if data._edge is not None and not self.tensors and recording():
+            if data._edge is not None and not self.tensors and is_recording():
                 raise errors.jacobian_of_captured("a SciPy array")
             data, copy = data._raw, True
         if type(data) is not ndarray:
@@ -293,7 +293,10 @@ class Jacobian:
         """Return a Jacobian with the same numbers, off the tape."""
         if has_plain_vals(self.terms):
             return self
-        terms = [Term(t.source, t.cols, detached(t.vals) if _recorded(t.vals) else t.vals, t.rows) for t in self.terms]
+        terms = [
+            Term(t.source, t.cols, strip_derivatives(t.vals) if _recorded(t.vals) else t.vals, t.rows)
+            for t in self.terms
+        ]
         return self._with(terms)
 
     def _with(self, terms: list[Term], dtype: DTypeLike = None) -> Jacobian:

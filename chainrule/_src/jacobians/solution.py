@@ -32,10 +32,10 @@ from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import discrete
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.levels import STACK
-from chainrule._src.tape.modes import LOCAL, recording
+from chainrule._src.tape.modes import LOCAL, is_recording
 from chainrule._src.tape.node import Node
 from chainrule._src.tape.protocol import ArrayLike
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
 from chainrule._src.transforms.arguments import as_caller_type, has_tensor
 from chainrule._src.transforms.function import Function
 from chainrule._src.transforms.function_rule import in_graph
@@ -326,7 +326,7 @@ def _captured(api: str) -> RuntimeError:
 def _constant(x: object) -> Any:
     """Return a value without history and tangents, but with its batch axes."""
     if isinstance(x, Tensor):
-        return wrapped(_constant(x._raw))
+        return tensor_of(_constant(x._raw))
     if type(x) is Dual:
         return _constant(x.primal)
     if type(x) is Batched:
@@ -342,7 +342,7 @@ def derivatives_of(x: object) -> set[object]:
     """Return the tapes and tangent levels of a value: ("tape", number of derivatives inside of it), or a Dual's level."""
     if isinstance(x, Tensor):
         inner = derivatives_of(x._raw)
-        return inner | {("tape", len(inner))} if x._edge is not None and recording() else inner
+        return inner | {("tape", len(inner))} if x._edge is not None and is_recording() else inner
     if type(x) is Dual:
         inner = derivatives_of(x.primal)
         return inner if x.tangent is None else inner | {x.level}

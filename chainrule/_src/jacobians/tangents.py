@@ -12,9 +12,9 @@ from chainrule._src.arrays.types import AnyArray, NumpyDType, Shape, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.terms import Term, Unstructured, flatten_array
-from chainrule._src.rules.batching import reshape
+from chainrule._src.rules.batching import reshape_any
 from chainrule._src.rules.primitive import Primitive, argument_names, unsupported
-from chainrule._src.rules.rules import conjugate, environment, is_identity, read
+from chainrule._src.rules.rules import call_rule, conjugate, is_identity, rule_arguments
 from chainrule._src.tape.levels import open_level
 from chainrule._src.transforms.pushforward import exit_level
 
@@ -56,18 +56,22 @@ def partial_of(step: JacStep, i: int) -> Any:
         if callable(rule):
             operands = _precise(step)
             k = _operand_of(prim, i)
-            factor = read(prim, rule, environment(prim, operands, step.outs[0], step.params)) if k < 0 else operands[k]
+            factor = (
+                call_rule(prim, rule, rule_arguments(prim, operands, step.outs[0], step.params))
+                if k < 0
+                else operands[k]
+            )
         if isinstance(factor, (int, float)) and factor == 0:
             return None
         if hasattr(factor, "dtype") and factor.dtype.kind in "biu":  # sums of booleans or integers would differ
             factor = factor.astype(_real_dtype(step.outs[0]))
         return (factor, factor * 1j) if turning else factor
     out = step.outs[0]
-    env = environment(prim, _precise(step), out, step.params)
+    env = rule_arguments(prim, _precise(step), out, step.params)
 
     def of(unit: object) -> Any:
         dtype = dtype_of(step.operands[i]) if turning else _real_dtype(out)
-        return read(prim, rule, {**env, given: np.full(shape_of(out), unit, dtype)})
+        return call_rule(prim, rule, {**env, given: np.full(shape_of(out), unit, dtype)})
 
     return (of(1), of(1j)) if turning else of(1)
 
@@ -108,7 +112,7 @@ def _at_rows(factor: Any, shape: Shape, term: Term) -> Any:
     if not have and not hasattr(factor, "dtype"):
         return factor
     if term.rows is None:
-        return reshape(factor, (1,) * (1 + len(shape) - len(have)) + tuple(have))
+        return reshape_any(factor, (1,) * (1 + len(shape) - len(have)) + tuple(have))
     full = factor if have == shape else np.broadcast_to(factor, shape)
     return flatten_array(full)[term.rows][None]
 
@@ -137,14 +141,14 @@ def batched_jvp(step: JacStep, i: int, tangents: AnyArray) -> list[Any]:
 def batched_vjp(step: JacStep, i: int, cotangents: object) -> Any:
     """Return the VJP with respect to operand i of a batch of cotangents of the single output, not conjugated."""
     prim, name = step.prim, step.prim.operands[i]
-    env = environment(prim, step.operands, step.out(), step.params)
+    env = rule_arguments(prim, step.operands, step.out(), step.params)
     with open_level("jacobian", Batched, shape_of(cotangents)[0], "same", True) as level:
         env["g"] = Batched(cotangents, level)
         if prim.shared is not None:
-            env[prim.shared[0]] = read(prim, prim.shared[1], env)
+            env[prim.shared[0]] = call_rule(prim, prim.shared[1], env)
         rule = prim.vjps[name]
         assert callable(rule)
-        return conjugate(exit_level(read(prim, rule, env), level))
+        return conjugate(exit_level(call_rule(prim, rule, env), level))
 
 
 def pull_ones(step: JacStep, i: int) -> Any:

@@ -18,9 +18,9 @@ from chainrule._src.jacobians.products import resolve_to_inputs
 from chainrule._src.jacobians.terms import Term, Variable, merge_terms
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
-from chainrule._src.tape.levels import Level, open_level, within
-from chainrule._src.tape.protocol import plain
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.tape.levels import Level, open_level, restoring_levels
+from chainrule._src.tape.protocol import as_plain_array
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
 from chainrule._src.transforms.flat_function import FlatFunction, on_tape, primal_of, result_of
 
 
@@ -59,7 +59,7 @@ class JacobianTrace:
     outer: TreeSpec
     strategy: str
 
-    @within
+    @restoring_levels
     def __init__(
         self, function: AnyFunction, x: object, create_graph: bool | None = False, api: str = "jacobian"
     ) -> None:
@@ -97,7 +97,7 @@ def check_in_memory(x: object) -> Any:
     """Return x unchanged; raise TypeError if it is an array of another library, or a tensor of one."""
     data = getattr(x, "_raw", x)
     if type(data) is Foreign or is_foreign(type(data)):
-        raise errors.layout_foreign(plain(data))
+        raise errors.layout_foreign(as_plain_array(data))
     return x
 
 
@@ -121,6 +121,6 @@ def _result(y: Any, level: Level) -> Jac:
     """Return a result as a traced value; a result that does not depend on the arguments becomes a constant."""
     y = result_of(y)
     if dtype_of(y).kind not in "fc":
-        raise errors.jacobian_integer_output(wrapped(y))
+        raise errors.jacobian_integer_output(tensor_of(y))
     data = y._raw if isinstance(y, Tensor) else y
     return data if type(data) is Jac and data.level == level else Jac(y, None, level)

@@ -75,14 +75,14 @@ def written_to_buffer(array: object) -> str:
     )
 
 
-def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True) -> RuntimeError:
+def array_to_numpy(array: Any, what: str = "np.asarray()", has_derivative: bool = True) -> RuntimeError:
     taken = taken_by_library(array)
-    if carries and not taken and (written := written_to_buffer(array)):
+    if has_derivative and not taken and (written := written_to_buffer(array)):
         return RuntimeError(written)
     line = f" ({where})" if (where := program_line()) is not None else ""
     text = (
         f"{what} would drop the derivative of an array of shape {array.shape}{line}: a plain NumPy array cannot carry it.\n"
-        if carries
+        if has_derivative
         else f"{what} of an array of shape {array.shape}{line} inside vmap, where it represents all examples: it cannot be "
         "converted to a single plain array.\n"
     )

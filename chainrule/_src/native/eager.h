@@ -38,7 +38,7 @@ typedef struct {
     PyTypeObject *tensor, *node, *output, *leaf, *freed, *view, *where, *written, *cut_type, *primitive;
     PyObject *local, *watches, *modes[3]; /* modes: the modes of a thread: RECORDS, NO_GRAD and SILENT below */
     PyObject *call_untraced, *unread, *user_line, *no_grad, *writes, *before_write; /* see messages/source_locations.py and tape/versions.py */
-    PyObject *special, *user_files, *note_frame, *counter, *clock, *no_params, *getframe, *empty_tuple;
+    PyObject *active_modes, *user_files, *note_frame, *counter, *clock, *no_params, *getframe, *empty_tuple;
     Py_ssize_t raw, edge, cut, grad, tensor_view, views;                                             /* Tensor */
     Py_ssize_t prim, pullback, params, edges, saved, in_avals, hooks, seq, code, lasti;              /* Node */
     Py_ssize_t output_node, output_index, output_edges, output_seq, output_hooks;                    /* Output */
@@ -60,8 +60,8 @@ int run_self_test(void); /* 0, or -1 with an error */
 enum { SLOW_PATH, RECORDS, NO_GRAD, SILENT, TRACES };
 int special_mode(void);
 /* whether the fast path may be used, and in which mode */
-static inline int current_mode(void) { return !core.enabled ? SLOW_PATH : PyList_GET_SIZE(core.special) == 0 ? RECORDS : special_mode(); }
-static inline int is_fast_path(void) { return core.enabled && PyList_GET_SIZE(core.special) == 0; }
+static inline int current_mode(void) { return !core.enabled ? SLOW_PATH : PyList_GET_SIZE(core.active_modes) == 0 ? RECORDS : special_mode(); }
+static inline int is_fast_path(void) { return core.enabled && PyList_GET_SIZE(core.active_modes) == 0; }
 
 /* Enter the error state in which NumPy's warnings name the user's line. Pass the token (NULL if the state did not change) to
    leave_error_state. -1 with an error */

@@ -205,7 +205,7 @@ PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs) 
         PyObject *guard = PyTuple_GET_ITEM(guards, k), *object, *key, *value;
         int holds = 0;
         if (!PyTuple_Check(guard) || PyTuple_GET_SIZE(guard) != 4) {
-            PyErr_SetString(PyExc_TypeError, "a guard is (kind, thing, key, value)");
+            PyErr_SetString(PyExc_TypeError, "a guard is (kind, target, key, value)");
             return NULL;
         }
         object = PyTuple_GET_ITEM(guard, 1);

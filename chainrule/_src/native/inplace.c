@@ -7,7 +7,7 @@
 #define NO_IMPORT_UFUNC
 #include "eager.h"
 
-static PyObject *python_wrote, *new_record, *lock, *try_lock, *unlock;
+static PyObject *python_note_write, *new_record, *lock, *try_lock, *unlock;
 static PyTypeObject *lender_type;
 
 enum { MAX_WRITE_TIMES = 64 }; /* number of recent write times, _KEPT of tape/versions.py */
@@ -66,7 +66,7 @@ static int record_write_locked(PyObject *array, PyObject *owner, PyObject *label
     return done;
 }
 
-/* As tape.versions.wrote. */
+/* As tape.versions.note_write. */
 static int record_write(PyObject *array, PyObject *label, PyObject *where) {
     PyObject *owner = owner_of(array), *acquired = owner == NULL ? NULL : PyObject_CallOneArg(try_lock, Py_False), *args[] = {array, label, where};
     int done;
@@ -83,7 +83,7 @@ static int record_write(PyObject *array, PyObject *label, PyObject *where) {
         }
     } else { /* another thread has the lock: wait in Python */
         Py_XDECREF(acquired);
-        acquired = PyObject_Vectorcall(python_wrote, args, 3, NULL);
+        acquired = PyObject_Vectorcall(python_note_write, args, 3, NULL);
     }
     Py_XDECREF(acquired);
     return acquired == NULL ? -1 : 0;
@@ -235,7 +235,7 @@ PyObject *assign(PyObject *label, PyObject *target, PyObject *value, int number,
 }
 
 int connect_writes(PyObject *python_function, PyObject *record, PyObject *write_lock, PyObject *lender) {
-    python_wrote = python_function;
+    python_note_write = python_function;
     new_record = record;
     lock = write_lock;
     lender_type = (PyTypeObject *)lender;

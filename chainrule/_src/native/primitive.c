@@ -225,7 +225,7 @@ int is_constant(PyObject *x) {
     return kind_of(x) >= 0 || PyArray_ISBOOL((PyArrayObject *)x) || (PyArray_ISINTEGER((PyArrayObject *)x) && PyArray_ISNOTSWAPPED((PyArrayObject *)x));
 }
 
-/* Replace plain operands among the saved values by copies, as tape.versions.protected does. `plain`: bits of the operands. */
+/* Replace plain operands among the saved values by copies, as tape.versions.saveable_array does. `plain`: bits of the operands. */
 int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n) {
     Py_ssize_t i, k;
     for (i = 0; saved != NULL && i < PyTuple_GET_SIZE(saved); i++) {

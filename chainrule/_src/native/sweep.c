@@ -12,7 +12,7 @@
 
 enum { LARGE = 1000 };                   /* as _LARGE of tape/engine.py */
 enum { SHORT = 32768, SINGLE = 262144 }; /* as in tape/regions.py */
-enum { KEPT_PASSES = 7 };                /* as _PASSES of tape/accumulate.py */
+enum { KEPT_PASSES = 7 };                /* as KEPT_PASSES of tape/accumulate.py */
 
 /* ---- the graph of a backward pass */
 

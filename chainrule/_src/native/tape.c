@@ -381,13 +381,13 @@ static int make_view(PyObject *tensor, PyObject *base, PyObject *prim, PyObject 
     return ref == NULL ? -1 : 1;
 }
 
-static PyObject *python_viewed;
+static PyObject *python_register_if_view;
 
 int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode) {
     PyObject *args[] = {tensor, base, prim, params}, *done;
     int found = make_view(tensor, base, prim, params, mode);
     if (found != 0) return found < 0 ? -1 : 0;
-    done = PyObject_Vectorcall(python_viewed, args, 4, NULL);
+    done = PyObject_Vectorcall(python_register_if_view, args, 4, NULL);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
 }
@@ -463,7 +463,7 @@ static PyObject *connect(PyObject *module, PyObject *names) {
         const char *name;
         PyTypeObject **type;
         const SlotOffset *slots;
-    } classes[] = {{"Tensor", &core.tensor, of_tensor}, {"Node", &core.node, of_node}, {"Output", &core.output, of_output}, {"Leaf", &core.leaf, of_leaf}, {"View", &core.view, of_view}, {"Freed", &core.freed, NULL}, {"Where", &core.where, of_where}, {"Cut", &core.cut_type, of_cut}, {"Written", &core.written, of_written}, {"Primitive", &core.primitive, of_prim}};
+    } classes[] = {{"Tensor", &core.tensor, of_tensor}, {"Node", &core.node, of_node}, {"Output", &core.output, of_output}, {"Leaf", &core.leaf, of_leaf}, {"View", &core.view, of_view}, {"Freed", &core.freed, NULL}, {"Where", &core.where, of_where}, {"Cut", &core.cut_type, of_cut}, {"WriteRecord", &core.written, of_written}, {"Primitive", &core.primitive, of_prim}};
     PyObject *modes, *wrote, *record, *lock, *lender, *unbroadcast, *operations, *plus, *make_op, *trace_value, *trace_rule, *protected_function;
     size_t i;
     (void)module;
@@ -490,25 +490,25 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     core.unread = lookup(names, "UNREAD", &PySet_Type);
     core.user_line = lookup(names, "user_line", NULL);
     core.writes = lookup(names, "WRITES", &PyDict_Type);
-    wrote = lookup(names, "wrote", NULL);
-    record = lookup(names, "new_written", NULL);
+    wrote = lookup(names, "note_write", NULL);
+    record = lookup(names, "new_write_record", NULL);
     lock = lookup(names, "WRITING", NULL);
     lender = lookup(names, "Lender", &PyType_Type);
     core.before_write = lookup(names, "BEFORE_WRITE", &PyList_Type);
     core.no_grad = PyUnicode_InternFromString("no_grad");
-    core.special = lookup(names, "SPECIAL", &PyList_Type);
+    core.active_modes = lookup(names, "ACTIVE_MODES", &PyList_Type);
     core.user_files = lookup(names, "USER_FILES", &PySet_Type);
     core.note_frame = lookup(names, "note_frame", NULL);
     core.counter = lookup(names, "counter", NULL);
     core.no_params = lookup(names, "NO_PARAMS", &PyDict_Type);
-    python_viewed = lookup(names, "viewed", NULL);
+    python_register_if_view = lookup(names, "register_if_view", NULL);
     unbroadcast = lookup(names, "unbroadcast", NULL);
     operations = lookup(names, "operations", &PyDict_Type);
     plus = lookup(names, "add", NULL);
     make_op = lookup(names, "make_op", NULL);
     trace_value = lookup(names, "trace_value", NULL);
     trace_rule = lookup(names, "trace_rule", NULL);
-    protected_function = lookup(names, "protected", NULL);
+    protected_function = lookup(names, "saveable_array", NULL);
     core.getframe = lookup(names, "_getframe", NULL);
     core.empty_tuple = PyTuple_New(0);
     core.dtypes[0] = PyArray_DescrFromType(NPY_FLOAT);
@@ -521,7 +521,7 @@ static PyObject *connect(PyObject *module, PyObject *names) {
 /* Call the self-test, which enables or refuses operations in C, once, and only while all threads are in the default mode. */
 int run_self_test(void) {
     PyObject *test = core.self_test, *result;
-    if (test == NULL || PyList_GET_SIZE(core.special) != 0) return 0;
+    if (test == NULL || PyList_GET_SIZE(core.active_modes) != 0) return 0;
     core.self_test = NULL;
     result = PyObject_CallNoArgs(test);
     Py_DECREF(test);

@@ -2,7 +2,7 @@
 
    A `Traced` stands for an array of the function that `compile` traces, and a `Var` holds that array. A `TracedCall` lists the Vars and
    numbers that a NumPy function was called with, and the Vars of its results. The functions here make the same objects as
-   Recorder.call and Recorder.note. They return NULL without an error where the Python functions must decide: for floats that Python
+   Recorder.call and Recorder.append_call. They return NULL without an error where the Python functions must decide: for floats that Python
    code sees as Python floats, where NumPy's error state or the warning filters changed, and where the call raises. */
 
 #define NO_IMPORT_ARRAY
@@ -13,7 +13,7 @@ static PyTypeObject *traced_type;
 PyTypeObject *var_type, *call_type;
 static Py_ssize_t traced_var, traced_level, traced_plain, traced_scalar, traced_shape, traced_dtype;
 Py_ssize_t var_array, var_dtype, var_number, var_shape;
-Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_row, call_code, call_lasti, call_pure, call_kept, call_step;
+Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_op_name, call_code, call_lasti, call_pure, call_kept, call_step;
 static Py_ssize_t state_looked_at, state_filters, state_shown, state_known;
 static PyTypeObject *state_type;
 static PyObject *warnings_names, *error_variable, *is_tried, *one, *add;
@@ -21,7 +21,7 @@ PyObject *method_name;
 
 /* attributes of Recorder, and of the thread's state */
 static struct {
-    PyObject *dict, *recorder, *level, *calls, *count, *narrow, *weak, *boxed, *around, *sharing, *depth, *with_arrays, *row, *scalars, *failed, *drawing, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *drop, *overwritten, *note_holder, *saved_hooks, *watch, *filters, *shown;
+    PyObject *dict, *recorder, *level, *calls, *count, *narrow, *weak, *boxed, *around, *sharing, *depth, *with_arrays, *op_name, *scalars, *failed, *drawing, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *drop, *overwritten, *note_holder, *saved_hooks, *watch, *filters, *shown;
 } words;
 
 /* ---- the recorder of this thread */
@@ -100,7 +100,7 @@ int open_recording(Recording *r) {
     }
     Py_DECREF(state);
     if (found > 0) {
-        PyObject *op_name = attribute(r, words.row);
+        PyObject *op_name = attribute(r, words.op_name);
         found = op_name != NULL && PyUnicode_Check(op_name) && PyUnicode_GET_LENGTH(op_name) == 0 ? is_simple(r) : 0;
     }
     if (found <= 0) close_recording(r);
@@ -171,7 +171,7 @@ static PyObject *new_traced(const Recording *r, PyObject *var, int plain, int sc
     return traced;
 }
 
-/* Whether plain code would compute with plain arrays here, as Recorder.note asks of the operands: 1, 0, -1 error. */
+/* Whether plain code would compute with plain arrays here, as Recorder.append_call asks of the operands: 1, 0, -1 error. */
 int is_plain_call(const Recording *r, PyObject *const *operands, Py_ssize_t n) {
     PyObject *depth = attribute(r, words.depth), *state = state_of_thread(), *plain;
     Py_ssize_t i;
@@ -221,7 +221,7 @@ PyObject *add_call(const Recording *r, PyObject *function, PyObject *method, PyO
     SLOT(call, call_method) = Py_NewRef(method);
     SLOT(call, call_args) = args;
     SLOT(call, call_kwargs) = kwargs;
-    SLOT(call, call_row) = Py_NewRef(op_name);
+    SLOT(call, call_op_name) = Py_NewRef(op_name);
     SLOT(call, call_pure) = Py_NewRef(pure);
     SLOT(call, call_step) = Py_NewRef(Py_None);
     done = note_location(call, call_code, call_lasti, r->location);
@@ -390,7 +390,7 @@ PyObject *trace_program(const Recording *r, const Program *program, PyObject **v
     return result;
 }
 
-PyObject *current_op_name(const Recording *r) { return Py_XNewRef(attribute(r, words.row)); }
+PyObject *current_op_name(const Recording *r) { return Py_XNewRef(attribute(r, words.op_name)); }
 
 PyObject *as_tensor_data(const Recording *r, PyObject *traced) {
     PyObject *array;
@@ -499,7 +499,7 @@ static PyObject *trace_rule(PyObject *module, PyObject *const *args, Py_ssize_t 
     return done == 0 && !PyErr_Occurred() ? Py_NewRef(Py_None) : result;
 }
 
-/* trace_ufunc(recorder, ufunc, operands, row) -> Traced, or NotImplemented where Python must do it */
+/* trace_ufunc(recorder, ufunc, operands, op_name) -> Traced, or NotImplemented where Python must do it */
 static PyObject *trace_ufunc(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     Recording r;
     PyObject *traced = NULL;
@@ -561,7 +561,7 @@ static int intern_words(void) {
     static const struct {
         PyObject **word;
         const char *text;
-    } all[] = {{&words.dict, "__dict__"}, {&words.recorder, "recorder"}, {&words.level, "level"}, {&words.calls, "calls"}, {&words.count, "_count"}, {&words.narrow, "narrow"}, {&words.weak, "weak"}, {&words.boxed, "boxed"}, {&words.around, "_around"}, {&words.sharing, "sharing"}, {&words.depth, "depth"}, {&words.with_arrays, "with_arrays"}, {&words.row, "_row"}, {&words.scalars, "scalars"}, {&words.failed, "failed"}, {&words.drawing, "_drawing"}, {&words.plain, "plain"}, {&words.code, "code"}, {&words.lasti, "lasti"}, {&words.changed, "changed"}, {&words.var_of_plain, "var_of_plain"}, {&words.sweep, "sweep"}, {&words.mode, "mode"}, {&words.drop, "drop"}, {&words.overwritten, "overwritten"}, {&words.note_holder, "note_holder"}, {&words.saved_hooks, "saved_hooks"}, {&words.watch, "watch"}, {&words.filters, "filters"}, {&words.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
+    } all[] = {{&words.dict, "__dict__"}, {&words.recorder, "recorder"}, {&words.level, "level"}, {&words.calls, "calls"}, {&words.count, "_count"}, {&words.narrow, "narrow"}, {&words.weak, "weak"}, {&words.boxed, "boxed"}, {&words.around, "_around"}, {&words.sharing, "sharing"}, {&words.depth, "depth"}, {&words.with_arrays, "with_arrays"}, {&words.op_name, "_op_name"}, {&words.scalars, "scalars"}, {&words.failed, "failed"}, {&words.drawing, "_drawing"}, {&words.plain, "plain"}, {&words.code, "code"}, {&words.lasti, "lasti"}, {&words.changed, "changed"}, {&words.var_of_plain, "var_of_plain"}, {&words.sweep, "sweep"}, {&words.mode, "mode"}, {&words.drop, "drop"}, {&words.overwritten, "overwritten"}, {&words.note_holder, "note_holder"}, {&words.saved_hooks, "saved_hooks"}, {&words.watch, "watch"}, {&words.filters, "filters"}, {&words.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
     size_t i;
     for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if ((*all[i].word = PyUnicode_InternFromString(all[i].text)) == NULL) return -1;
@@ -573,7 +573,7 @@ static int intern_words(void) {
 static PyObject *connect_trace(PyObject *module, PyObject *args) {
     static const SlotOffset of_traced[] = {{"var", &traced_var}, {"level", &traced_level}, {"plain", &traced_plain}, {"scalar", &traced_scalar}, {"shape", &traced_shape}, {"dtype", &traced_dtype}, {NULL, NULL}};
     static const SlotOffset of_var[] = {{"array", &var_array}, {"dtype", &var_dtype}, {"number", &var_number}, {"shape", &var_shape}, {NULL, NULL}};
-    static const SlotOffset of_call[] = {{"function", &call_function}, {"method", &call_method}, {"args", &call_args}, {"kwargs", &call_kwargs}, {"results", &call_results}, {"row", &call_row}, {"code", &call_code}, {"lasti", &call_lasti}, {"pure", &call_pure}, {"kept", &call_kept}, {"step", &call_step}, {NULL, NULL}};
+    static const SlotOffset of_call[] = {{"function", &call_function}, {"method", &call_method}, {"args", &call_args}, {"kwargs", &call_kwargs}, {"results", &call_results}, {"op_name", &call_op_name}, {"code", &call_code}, {"lasti", &call_lasti}, {"pure", &call_pure}, {"kept", &call_kept}, {"step", &call_step}, {NULL, NULL}};
     static const SlotOffset of_state[] = {{"looked_at", &state_looked_at}, {"_filters", &state_filters}, {"_shown", &state_shown}, {"_known", &state_known}, {NULL, NULL}};
     PyObject *traced, *var, *call, *state, *names, *variable, *tried, *sum;
     (void)module;
@@ -597,7 +597,7 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
 
 PyMethodDef trace_functions[] = {
     {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Traced, Var, TracedCall, ErrorState, names, variable, is_tried, add): set the classes and functions of a trace"},
-    {"trace_ufunc", (PyCFunction)(void (*)(void))trace_ufunc, METH_FASTCALL, "trace_ufunc(recorder, ufunc, operands, row): call a ufunc on traced values and append the call"},
+    {"trace_ufunc", (PyCFunction)(void (*)(void))trace_ufunc, METH_FASTCALL, "trace_ufunc(recorder, ufunc, operands, op_name): call a ufunc on traced values and append the call"},
     {"trace_rule", (PyCFunction)(void (*)(void))trace_rule, METH_FASTCALL, "trace_rule(node, cotangent, saved, edges, pass): call the VJP rules of a node on traced values"},
     {"trace_sum", (PyCFunction)(void (*)(void))trace_sum, METH_FASTCALL, "trace_sum(x, y, pass): add two cotangents"},
     {"traced_operator", traced_operator, METH_VARARGS, "traced_operator(python, ufunc, reflected): a binary operator of Traced"},

@@ -45,13 +45,13 @@ PyObject *any_array_of_traced(const Recording *recording, PyObject *x); /* borro
 /* primitive.c: the value of an op that is not a ufunc, and the gradients of a node's operands (1 done, 0 Python must do it, -1 error) */
 PyObject *trace_op_value(const Recording *recording, Op *op, PyObject *const *arrays, PyObject *const *operands, int n);
 int trace_op_rules(const Recording *recording, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
-/* Note that a tensor holds an array: KnownArrays.note_holder. */
+/* Note that a tensor holds an array: CapturedArrays.note_holder. */
 int note_holder(const Recording *recording, PyObject *tensor, PyObject *array);
 
 /* the classes of a trace, and the offsets of their slots */
 extern PyTypeObject *var_type, *call_type;
 extern Py_ssize_t var_array, var_dtype, var_number, var_shape;
-extern Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_row, call_code, call_lasti, call_pure, call_kept, call_step;
+extern Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_op_name, call_code, call_lasti, call_pure, call_kept, call_step;
 extern PyObject *method_name; /* "__call__" */
 extern PyTypeObject *step_type; /* interpreters/templates.py: TemplateStep */
 extern Py_ssize_t step_form, step_structure, step_may_raise, step_shape_only;

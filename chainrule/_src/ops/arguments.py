@@ -19,7 +19,7 @@ from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.foreign import Foreign, gpu_number
-from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, is_recording
 from chainrule._src.tape.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -32,8 +32,8 @@ def tensor_of(name: str, x: Any, accepts: str = "biufc") -> Tensor:
         x = operand(name, 0, x)
         if not hasattr(x, "dtype"):
             raise errors.wrong_operand(name, 0, x)
-    elif SPECIAL and LOCAL.recorder is not None:
-        LOCAL.recorder.bring(x)
+    elif ACTIVE_MODES and LOCAL.recorder is not None:
+        LOCAL.recorder.lift(x)
     if x.dtype.kind not in accepts:
         raise errors.no_kernel(name, x.dtype, accepts)
     tensor: Tensor = x
@@ -100,7 +100,7 @@ def cast_source(name: str, source: Tensor, destination: Tensor) -> Tensor:
     Raises:
         RuntimeError: the values require a gradient, and the destination has an integer dtype.
     """
-    if source.requires_grad and destination.dtype.kind not in "fc" and recording():
+    if source.requires_grad and destination.dtype.kind not in "fc" and is_recording():
         raise errors.no_gradient_in_dtype(name, destination.dtype)
     return cast(source, destination.dtype)
 
@@ -166,7 +166,7 @@ def placed(x: Tensor, gpu: int | None) -> Tensor:
     return x if source == gpu else bind(TABLE["to_device"], (x,), {"source": source, "target": gpu})
 
 
-def beside(x: Any, constant: Any) -> Tensor:
+def constant_on_device_of(x: Any, constant: Any) -> Tensor:
     """Return a constant or computed values as a tensor on the device of another tensor."""
     return placed(wrap(constant), None if type(x._raw) is ndarray else gpu_number(x))
 

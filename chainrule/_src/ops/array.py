@@ -23,7 +23,7 @@ from chainrule._src.api.array import (
     apply_ufunc,
     array_of,
     as_arrays,
-    carries,
+    has_derivative,
     plain_or_stacked,
     recorded_as_numpy,
     recorded_in_place,
@@ -63,13 +63,13 @@ from chainrule._src.table.any_index import is_array, put_any, read_any
 from chainrule._src.tape import foreign_operands, inplace
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.eager import LOOPS
-from chainrule._src.tape.foreign_operands import beside
-from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
+from chainrule._src.tape.foreign_operands import operate_with_foreign
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, is_recording
 from chainrule._src.tape.node import Leaf
-from chainrule._src.tape.protocol import BY_SHAPE, EXCHANGED, UFUNCS, plain
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
-from chainrule._src.tape.versions import owner, protected, wrote
-from chainrule._src.tape.view import Through, base_of, is_read_only, register_view, valued, views_of
+from chainrule._src.tape.protocol import BY_SHAPE, EXCHANGED, UFUNCS, as_plain_array
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
+from chainrule._src.tape.versions import note_write, owner, saveable_array
+from chainrule._src.tape.view import FunctionViewStep, base_of, copy_scalar_view, is_read_only, register_view, views_of
 
 ndarray = np.ndarray
 new = object.__new__
@@ -143,10 +143,10 @@ def _fast_operand(x: Any, dtype: NumpyDType, saves: bool) -> Any:
     if kind is float or kind is int:
         return x
     if kind is ndarray and x.dtype is dtype:
-        if SPECIAL and LOCAL.recorder is not None:
+        if ACTIVE_MODES and LOCAL.recorder is not None:
             return wrap(x)
         constant = new(Tensor)
-        constant._raw = protected(x) if saves else x
+        constant._raw = saveable_array(x) if saves else x
         constant._edge = constant._cut = None
         return constant
     return None
@@ -279,21 +279,21 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     def forward(self: Array, other: object) -> Any:
         if type(other) is Array or _is_operand(other):
             other = other if type(other) is Array else _as_operand(other)
-            return recorded(self, other) if SPECIAL and LOCAL.recorder is not None else compute(self, other)
+            return recorded(self, other) if ACTIVE_MODES and LOCAL.recorder is not None else compute(self, other)
         if isinstance(other, Tensor):
             return getattr(self._tensor, f"__{symbol}__")(other)
-        return beside(symbol, forward, self, other)
+        return operate_with_foreign(symbol, forward, self, other)
 
     def reflected(self: Array, other: AnyArray) -> object:
         if _is_operand(other):
             other = _as_operand(other)
-            return recorded(other, self) if SPECIAL and LOCAL.recorder is not None else compute(other, self)
+            return recorded(other, self) if ACTIVE_MODES and LOCAL.recorder is not None else compute(other, self)
         if isinstance(other, Tensor):
             return getattr(other, f"__{symbol}__")(self._tensor)
-        return beside("r" + symbol, reflected, self, other)
+        return operate_with_foreign("r" + symbol, reflected, self, other)
 
     def in_place(self: Array, other: IntoArray) -> Array:
-        is_recorded = SPECIAL and LOCAL.recorder is not None and (type(other) is Array or _is_operand(other))
+        is_recorded = ACTIVE_MODES and LOCAL.recorder is not None and (type(other) is Array or _is_operand(other))
         if is_recorded and recorded_in_place(assign, ufunc, self, _as_operand(other)):
             return self
         result = forward(self, other)
@@ -350,7 +350,9 @@ def _divmod(x: Array, y: TensorLike) -> tuple[Array, Array]:
 def _unary(ufunc: np.ufunc, operation: Callable[[Any], Any]) -> Callable[[Array], Any]:
     def operate(self: Array) -> object:
         found = (
-            recorded_operator(operation, ufunc is np.absolute, self) if SPECIAL and LOCAL.recorder is not None else None
+            recorded_operator(operation, ufunc is np.absolute, self)
+            if ACTIVE_MODES and LOCAL.recorder is not None
+            else None
         )
         return ufunc(self) if found is None else found
 
@@ -386,7 +388,7 @@ def _read_item(item: Any) -> Any:
     if kind is bool or kind is np.bool_:
         return np.asarray(item)
     if is_foreign(kind):
-        item = wrap(plain(item))
+        item = wrap(as_plain_array(item))
     if isinstance(item, (Array, Tensor)):
         tensor = item._tensor if isinstance(item, Array) else item
         raw = tensor._raw
@@ -398,7 +400,7 @@ def _read_item(item: Any) -> Any:
                 return tensor
         return raw if raw.shape or raw.dtype == bool else int(raw)
     if isinstance(item, (ndarray, list, tuple, range)):
-        array: Any = protected(item) if kind is ndarray else np.asarray(item)
+        array: Any = saveable_array(item) if kind is ndarray else np.asarray(item)
         if array.dtype == object:
             return _read_item(Array(array))
         if not array.size and kind is not ndarray:
@@ -430,17 +432,17 @@ def _getitem(self: Array, index: Any) -> Any:
         if part._raw.shape and all(type(i) is not ndarray and not i.shape for i in items if is_array(i)):
             read, write = partial(read_any, items=items), partial(put_any, items=items, accumulate=False)
             # Index arrays that differ between examples; for integers NumPy returns a view.
-            register_view(part, tensor, ((Through(read, write), {}),), "")
+            register_view(part, tensor, ((FunctionViewStep(read, write), {}),), "")
         return array_of(part)
     part = bind(rows.getitem, (tensor,), {"index": items})
     if not part._raw.shape:
         if Ellipsis in items:
             if _is_scalar(tensor):
-                valued(part)
+                copy_scalar_view(part)
             if LOCAL.recorder is not None:
                 LOCAL.recorder.keep_array(part._raw)
             return array_of(part)
-        valued(part)
+        copy_scalar_view(part)
     return as_arrays(part)
 
 
@@ -465,14 +467,14 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
             region_shape = np.broadcast_to(np.empty((), bool), shape_of(tensor._raw))[items].shape
             value = _broadcast_value(value, region_shape, tensor)
         result = put_any(wrap(tensor._raw, tensor._edge), value, items, False)
-        inplace.update(tensor, result, "__setitem__")
+        inplace.write_result(tensor, result, "__setitem__")
         return
     if type(tensor._raw) is ndarray and type(value._raw) is ndarray and not _must_record(tensor, value):
         tensor._raw[items] = value._raw
-        wrote(tensor._raw, "__setitem__", None)
+        note_write(tensor._raw, "__setitem__", None)
         return
     region = bind(rows.getitem, (tensor,), {"index": items})
-    inplace.update(region, _broadcast_value(value, shape_of(region._raw), tensor), "__setitem__")
+    inplace.write_result(region, _broadcast_value(value, shape_of(region._raw), tensor), "__setitem__")
 
 
 def _is_element(items: tuple[object, ...], tensor: Tensor) -> bool:
@@ -486,7 +488,7 @@ def _must_record(tensor: Tensor, value: Tensor) -> bool:
     """Return whether the write must be recorded on the tape."""
     base = base_of(tensor)
     base = tensor if base is None else base
-    if recording() and any(t._edge is not None for t in (tensor, value, base)):
+    if is_recording() and any(t._edge is not None for t in (tensor, value, base)):
         return True
     return any(type(view._raw) is not ndarray for view in views_of(base))
 
@@ -543,23 +545,23 @@ def write_all(array: Array, result: Any, op: str) -> Any:
     value = cast(value, raw.dtype)
     if tensor._view is None and not views_of(tensor) and type(value._raw) is ndarray:
         _replace_memory(tensor, value._raw)  # the memory has no other users; the tape keeps the old value
-        if recording():
+        if is_recording():
             inplace.rebase_history(tensor, value._edge, value._cut)
     else:
-        inplace.update(tensor, value, op)
+        inplace.write_result(tensor, value, op)
     return array
 
 
 def _prepare_write(tensor: Tensor, op: str) -> None:
     """Prepare a write: if the tape or a caller's argument uses the memory, continue in a copy."""
     if LOCAL.recorder is not None:
-        LOCAL.recorder.bring(tensor)
+        LOCAL.recorder.lift(tensor)
         LOCAL.recorder.written_array = weakref.ref(tensor)
     if (base := base_of(tensor)) is None:
         base = tensor
     if is_read_only(tensor):
         raise errors.array_read_only(op)
-    leaf = base._edge if type(base._edge) is Leaf and recording() else None
+    leaf = base._edge if type(base._edge) is Leaf and is_recording() else None
     if leaf is not None and leaf.seq < 0:
         raise errors.array_leaf_in_place(op)
     if type(base._raw) is ndarray:
@@ -568,7 +570,7 @@ def _prepare_write(tensor: Tensor, op: str) -> None:
         unshare(base, always=leaf is not None)
     if leaf is not None:  # an argument of a transformation: derivatives are with respect to the old value
         base._edge = shape.alias(wrap(base._raw, leaf))._edge
-        inplace.refresh(base)
+        inplace.refresh_views(base)
     inplace.check_writable(tensor, op)
 
 
@@ -766,7 +768,7 @@ def astype(
             return found
     found = apply(np.astype, self, target, copy=copy)
     return _of_scalar(
-        self, found if has_order(found._tensor, order) else array_of(wrapped(to_order(found._tensor, order)))
+        self, found if has_order(found._tensor, order) else array_of(tensor_of(to_order(found._tensor, order)))
     )
 
 
@@ -826,21 +828,21 @@ def to_device(self: Array, device: DeviceLike, /, *, stream: object = None) -> A
 
 def _concrete_array(self: Array, what: str) -> ndarray:
     """Return the values, for methods whose results have no derivative."""
-    if carries(self):
+    if has_derivative(self):
         raise errors.array_to_numpy(self, f"x.{what}")
     return self._tensor._concrete(what)
 
 
 def item(self: Array, *args: object) -> Any:
     """Return an element as a Python number."""
-    if carries(self):
+    if has_derivative(self):
         raise errors.array_to_number("x.item()", "")
     return self._tensor._asked("item() of an array").item(*args)
 
 
 def tolist(self: Array) -> list[complex]:
     """Return the elements as nested lists of Python numbers."""
-    if carries(self):
+    if has_derivative(self):
         raise errors.array_to_number("x.tolist()", "")
     return self._tensor._asked("tolist()").tolist()
 

@@ -22,7 +22,7 @@ from chainrule._src.ops.splitting import narrow
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.protocol import as_array
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.ties import tie
+from chainrule._src.tape.ties import tie_cotangents
 
 # -- of samples ------------------------------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0, compute_mode: object =
     if p < 0:
         raise RuntimeError(f"cdist only supports non-negative p values, but got {p}")
     difference = ew.sub(shaping.unsqueeze(a, -2), shaping.unsqueeze(b, -3))
-    return tie(norm(difference, p, -1) if a.shape[-1] else sum_(difference, -1))
+    return tie_cotangents(norm(difference, p, -1) if a.shape[-1] else sum_(difference, -1))
 
 
 @op(method=True, in_place=True, out=True, sample="rand(2, 3), 2, 0, 1.0")

@@ -16,7 +16,7 @@ from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.ops.deferred_names import NAMES
 from chainrule._src.rules.registry import DEFERRED, import_deferred
 from chainrule._src.tape.protocol import LATER
-from chainrule._src.tape.tensor import Tensor, attach
+from chainrule._src.tape.tensor import Tensor, attach_methods
 
 _METHOD = "Tensor."
 
@@ -61,7 +61,7 @@ def import_all() -> None:
 
 DEFERRED.extend(NAMES)
 LATER["numpy.linalg"] = ("chainrule._src.ops.linalg.numpy_functions", "chainrule._src.ops.linalg.factors")
-attach(
+attach_methods(
     **{
         name.removeprefix(_METHOD): DeferredMethod(name.removeprefix(_METHOD), _method)
         for name in _MODULES

@@ -16,8 +16,8 @@ from chainrule._src.arrays import gpu
 from chainrule._src.arrays.device import DeviceLike, gpu_of
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
-from chainrule._src.tape.protocol import check_kinds, plain
-from chainrule._src.tape.tensor import Tensor, attach, wrap
+from chainrule._src.tape.protocol import as_plain_array, check_kinds
+from chainrule._src.tape.tensor import Tensor, attach_methods, wrap
 
 #: (DLPack's device type, device number) of the CPU; DLPack's device types of NVIDIA GPU memory.
 CPU = (1, 0)
@@ -106,7 +106,7 @@ def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: object = No
         out = wrap(to_array(np.from_dlpack(ext_tensor), None, bool(copy)))
     elif kind in CUDA and not gpu.why_not():
         array = gpu.library().from_dlpack(ext_tensor)
-        out = wrap(plain(array.copy() if copy else array))
+        out = wrap(as_plain_array(array.copy() if copy else array))
     else:
         raise BufferError(
             f"the memory of this {type(ext_tensor).__module__}.{type(ext_tensor).__name__} is on DLPack's device "
@@ -119,4 +119,4 @@ def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: object = No
     return result
 
 
-attach(__dlpack__=export, __dlpack_device__=device)
+attach_methods(__dlpack__=export, __dlpack_device__=device)

@@ -10,7 +10,7 @@ from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
 from chainrule._src.arrays.types import TensorLike
 from chainrule._src.ops import elementwise as ew
-from chainrule._src.ops.arguments import beside, tensor_of
+from chainrule._src.ops.arguments import constant_on_device_of, tensor_of
 from chainrule._src.table import exponential
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.tensor import Tensor
@@ -32,14 +32,14 @@ def _infinite(name: str, input: TensorLike, infinity: float) -> Tensor:
     x = tensor_of(name, input)
     if x.dtype.kind == "c":
         raise RuntimeError(f"{name} does not support complex inputs: apply it to .real or .imag")
-    return ew.eq(x, infinity) if x.dtype.kind == "f" else beside(x, np.zeros(tuple(x.shape), np.bool_))
+    return ew.eq(x, infinity) if x.dtype.kind == "f" else constant_on_device_of(x, np.zeros(tuple(x.shape), np.bool_))
 
 
 @op(method=True)
 def isreal(input: TensorLike) -> Tensor:
     """Return whether an element has no imaginary part."""
     x = tensor_of("isreal", input)
-    return ew.eq(ew.imag(x), 0) if x.dtype.kind == "c" else beside(x, np.ones(tuple(x.shape), np.bool_))
+    return ew.eq(ew.imag(x), 0) if x.dtype.kind == "c" else constant_on_device_of(x, np.ones(tuple(x.shape), np.bool_))
 
 
 @op(method=True, in_place=True, out=True)

@@ -29,7 +29,7 @@ from scipy import special
 
 from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyDType, TensorLike
-from chainrule._src.tape.protocol import detached
+from chainrule._src.tape.protocol import strip_derivatives
 
 _UFUNCS = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).items() if isinstance(f, np.ufunc)}
 psi, gammainc, gammaincc, gammaln = (_UFUNCS[name] for name in ("psi", "gammainc", "gammaincc", "gammaln"))
@@ -69,7 +69,7 @@ def gamma_tail(a: AnyArray, x: AnyArray) -> Tail:
     """Return the smaller tail of the gamma distribution of shape a at x > 0."""
     log, up = np.log(x), a + 1
     lower = log <= psi(up)
-    scale = _gamma_scale(detached(a), detached(x), lower)
+    scale = _gamma_scale(strip_derivatives(a), strip_derivatives(x), lower)
     a_, x_, low = np.expand_dims(a, -1), np.expand_dims(x, -1), np.expand_dims(lower, -1)
     share, slope = _integrals(
         scale,
@@ -105,7 +105,12 @@ def beta_tail(a: AnyArray, b: TensorLike, x: AnyArray, y: AnyArray) -> Tail:
         return np.log1p(-odds_ * np.expm1(-s))
 
     share, slope = _integrals(
-        _beta_scale(detached(exponent), detached(other_exponent), detached(z), detached(rest)),
+        _beta_scale(
+            strip_derivatives(exponent),
+            strip_derivatives(other_exponent),
+            strip_derivatives(z),
+            strip_derivatives(rest),
+        ),
         lambda s: (there_ - 1) * log_rest(s) - (here_ + 1) * s,
         lambda s: np.where(low, -s, log_rest(s)),
         first + one,

@@ -21,11 +21,11 @@ from chainrule._src.table import indexing as rows
 from chainrule._src.table.any_index import put_any, read_any
 from chainrule._src.tape import inplace, view
 from chainrule._src.tape.dispatch import bind, cast, record_unary
-from chainrule._src.tape.modes import LOCAL, WATCHES, recording
+from chainrule._src.tape.modes import LOCAL, WATCHES, is_recording
 from chainrule._src.tape.node import Leaf
-from chainrule._src.tape.protocol import plain as plain_array
+from chainrule._src.tape.protocol import as_plain_array as plain_array
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.versions import protected, wrote
+from chainrule._src.tape.versions import note_write, saveable_array
 
 ndarray = np.ndarray
 
@@ -51,7 +51,7 @@ def read_index(index: Any) -> tuple[Any, ...]:
             items.append(_tensor_item(as_tensors(item)))
         elif isinstance(item, (list, tuple, ndarray, range)):
             array = np.asarray(
-                protected(plain_array(item))
+                saveable_array(plain_array(item))
                 if isinstance(item, ndarray)
                 else item
                 if isinstance(item, range)
@@ -104,7 +104,7 @@ def _tensor_item(item: Tensor) -> TensorLike:
     if item._raw.dtype.kind not in "iub":
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors; got {item.dtype}")
     if LOCAL.recorder is not None:
-        LOCAL.recorder.bring(item)
+        LOCAL.recorder.lift(item)
     if item._raw.dtype in (bool, np.uint8):  # uint8 masks are an old form in PyTorch
         return item._concrete(MASK).astype(bool, copy=False)
     raw = item._raw if type(item._raw) is ndarray else item._raw.concrete()
@@ -221,7 +221,7 @@ def setitem(self: Tensor, index: object, value: TensorLike) -> None:
     check_no_shuffle(self, index, value)
     items = read_index(index)
     _check_axes(items, self)
-    if type(self._edge) is Leaf and recording() and _takes_view(items):
+    if type(self._edge) is Leaf and is_recording() and _takes_view(items):
         raise errors.leaf_view_in_place("__setitem__")
     inplace.check_writable(self, "__setitem__")
     if any(isinstance(item, (ndarray, Tensor)) for item in items):
@@ -243,17 +243,17 @@ def setitem(self: Tensor, index: object, value: TensorLike) -> None:
         if (
             plain
             and type(value._raw) is ndarray
-            and (not recording() or (self._edge is None and value._edge is None and _is_unrecorded(self)))
+            and (not is_recording() or (self._edge is None and value._edge is None and _is_unrecorded(self)))
         ):
             data[items] = _leading_ones(value._raw, data, items)
-            wrote(data, "__setitem__", errors.user_line())
+            note_write(data, "__setitem__", errors.user_line())
             return
         if any(isinstance(i, (ndarray, Tensor)) for i in items):
             shape = data[items].shape if plain else None
             if shape is not None and value.ndim > len(shape):
                 value = value.reshape(value.shape[value.ndim - len(shape) :])
             result = put_any(wrap(data, self._edge), value, items, False)
-            inplace.update(self, result, "__setitem__")
+            inplace.write_result(self, result, "__setitem__")
             return
         region = getitem(self, items)
     except IndexError as error:
@@ -266,7 +266,7 @@ def setitem(self: Tensor, index: object, value: TensorLike) -> None:
         value = value.expand(region.shape)
     except RuntimeError:
         raise _value_shape(self, items, value) from None
-    inplace.update(region, apart(value, region), "__setitem__")
+    inplace.write_result(region, apart(value, region), "__setitem__")
 
 
 def check_no_shuffle(target: Tensor, index: object, value: object) -> None:

@@ -23,7 +23,7 @@ from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.foreign import gpu_number
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.ties import tie
+from chainrule._src.tape.ties import tie_cotangents
 
 ndarray = np.ndarray
 
@@ -408,7 +408,7 @@ def pad(input: TensorLike, pad: Any, mode: str = "constant", value: TensorLike |
             x = index_select(x, d, at if mode == "circular" else at[max(-a, 0) : len(at) - max(-b, 0)])
     if x is input:
         return rows.clone(x)
-    return x if mode == "circular" else tie(x)
+    return x if mode == "circular" else tie_cotangents(x)
 
 
 @op(sample="rand(2, 3), (1, 1)")

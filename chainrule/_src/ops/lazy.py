@@ -18,7 +18,7 @@ from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign, in_memory
-from chainrule._src.tape.modes import recording
+from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.tensor import Tensor, wrap
 
 
@@ -77,7 +77,7 @@ def persist(self: Tensor) -> Tensor:
 
 
 def _check_cut(x: Tensor, method: str) -> None:
-    if x._edge is not None and recording():
+    if x._edge is not None and is_recording():
         raise errors.lazy_requires_grad(x, method)
 
 

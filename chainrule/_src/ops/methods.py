@@ -33,12 +33,12 @@ from chainrule._src.tape import inplace, view
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.eager import RECORDED
 from chainrule._src.tape.foreign import gpu_number
-from chainrule._src.tape.foreign_operands import beside
-from chainrule._src.tape.modes import LOCAL, recording
-from chainrule._src.tape.overriding import operator_of, overridable, says
+from chainrule._src.tape.foreign_operands import operate_with_foreign
+from chainrule._src.tape.modes import LOCAL, is_recording
+from chainrule._src.tape.overriding import operator_of, overridable, overrides_functions
 from chainrule._src.tape.protocol import array_ufunc, as_array
-from chainrule._src.tape.tensor import Tensor, attach, wrap
-from chainrule._src.tape.versions import wrote
+from chainrule._src.tape.tensor import Tensor, attach_methods, wrap
+from chainrule._src.tape.versions import note_write
 
 ndarray = np.ndarray
 _OPERANDS = (Tensor, int, float, complex, ndarray, np.generic)
@@ -60,7 +60,7 @@ def _operator(function: AnyFunction, symbol: str) -> AnyFunction:
             return found
         if type(other) is Tensor or _is_operand(other) or hasattr(other, "level"):
             return function(self, other)
-        return beside(symbol, function, self, other)
+        return operate_with_foreign(symbol, function, self, other)
 
     method.__doc__ = function.__doc__
     return method
@@ -71,10 +71,12 @@ def _reflected(function: AnyFunction, symbol: str) -> AnyFunction:
         return function(other, self)
 
     def method(self: Tensor, other: TensorLike) -> Any:
-        found = operator_of("r" + symbol, self, other) if says(self) else NotImplemented
+        found = operator_of("r" + symbol, self, other) if overrides_functions(self) else NotImplemented
         if found is not NotImplemented:
             return found
-        return function(other, self) if _is_operand(other) else beside("r" + symbol, exchanged, self, other)
+        return (
+            function(other, self) if _is_operand(other) else operate_with_foreign("r" + symbol, exchanged, self, other)
+        )
 
     return method
 
@@ -93,7 +95,7 @@ def _augmented_assignment(name: str) -> AnyFunction:
 
 
 _add = binary(arithmetic.add, operator="add")
-attach(
+attach_methods(
     __add__=_add,
     __radd__=_add,  # as in PyTorch, the tensor is the first operand here, too
     __mul__=binary(arithmetic.mul, operator="mul"),
@@ -121,10 +123,14 @@ for _symbol, _function in {
     "lshift": ew.bitwise_left_shift,
     "rshift": ew.bitwise_right_shift,
 }.items():
-    attach(**{f"__{_symbol}__": _operator(_function, _symbol), f"__r{_symbol}__": _reflected(_function, _symbol)})
+    attach_methods(
+        **{f"__{_symbol}__": _operator(_function, _symbol), f"__r{_symbol}__": _reflected(_function, _symbol)}
+    )
 for _symbol in ("and", "or", "xor"):
-    attach(**{f"__{_symbol}__": with_fast_path(getattr(ew, f"bitwise_{_symbol}"), getattr(Tensor, f"__{_symbol}__"))})
-attach(
+    attach_methods(
+        **{f"__{_symbol}__": with_fast_path(getattr(ew, f"bitwise_{_symbol}"), getattr(Tensor, f"__{_symbol}__"))}
+    )
+attach_methods(
     __pow__=with_fast_path(ew._pow, Tensor.__pow__),
     __matmul__=dispatch_by_rank(products.BY_RANKS, Tensor.__matmul__),
     matmul=dispatch_by_rank(products.BY_RANKS, Tensor.matmul),
@@ -132,13 +138,13 @@ attach(
 )
 for _symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
     _method = _operator(getattr(ew, _symbol), _symbol)
-    attach(**{f"__{_symbol}__": with_fast_path(getattr(ew, _symbol), _method)})
+    attach_methods(**{f"__{_symbol}__": with_fast_path(getattr(ew, _symbol), _method)})
 for _symbol, _name in {
     "add": "add_", "sub": "sub_", "mul": "mul_", "truediv": "div_", "pow": "pow_", "floordiv": "floor_divide_",
     "mod": "remainder_", "and": "bitwise_and_", "or": "bitwise_or_", "xor": "bitwise_xor_",
     "lshift": "bitwise_left_shift_", "rshift": "bitwise_right_shift_",
 }.items():  # fmt: skip
-    attach(**{f"__i{_symbol}__": with_fast_path(getattr(Tensor, _name), _augmented_assignment(_name))})
+    attach_methods(**{f"__i{_symbol}__": with_fast_path(getattr(Tensor, _name), _augmented_assignment(_name))})
 
 # -- methods with the same name as a function ------------------------------------------------------------------------
 
@@ -164,7 +170,7 @@ def _overridable_property(name: str, getter: Any, setter: Any = None) -> propert
     return property(overridable(getter, lambda: getattr(Tensor, name).__get__), setter)
 
 
-attach(
+attach_methods(
     T=_overridable_property("T", with_cached_dispatch(shaping.T)),
     mT=_overridable_property("mT", with_cached_dispatch(shaping.mT)),
     H=_overridable_property("H", shaping.adjoint),
@@ -197,7 +203,7 @@ def _copy_source(self: Tensor, src: AnyArray, non_blocking: bool = False) -> Ten
 def _plain(self: Tensor, src: object) -> bool:
     source = getattr(src, "_raw", None)
     arrays = type(self._raw) is ndarray and (source is None or type(source) is ndarray)
-    return arrays and not recording() and LOCAL.recorder is None
+    return arrays and not is_recording() and LOCAL.recorder is None
 
 
 _fill_recorded, _copy_recorded = in_place("fill_", fill), in_place("copy_", _copy_source)
@@ -210,7 +216,7 @@ def fill_(self: Tensor, value: TensorLike) -> Tensor:
     if at_once and not inplace.on_tape(self):
         inplace.check_writable(self, "fill_", same=True)
         self._raw[...] = value if type(value) is float else number_in(value, self._raw.dtype)
-        wrote(self._raw, "fill_", errors.user_line())
+        note_write(self._raw, "fill_", errors.user_line())
         return self
     return _fill_recorded(self, value)
 
@@ -231,7 +237,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
             np.copyto(self._raw, source, casting="unsafe")
         except ValueError:
             raise errors.in_place_shape("copy_", self.shape, source.shape) from None
-        wrote(self._raw, "copy_", errors.user_line())
+        note_write(self._raw, "copy_", errors.user_line())
         return self
     return _copy_recorded(self, other)
 
@@ -286,14 +292,14 @@ def set_(self: Tensor, source: Tensor) -> Tensor:
     Raises:
         RuntimeError: the tensor requires grad, outside of ``no_grad``.
     """
-    if recording() and inplace.on_tape(self):
+    if is_recording() and inplace.on_tape(self):
         inplace.check_history(self, "set_")
         raise RuntimeError("set_(): a result's history cannot be continued in other memory: assign to `data`")
     self.data = source
     return self
 
 
-attach(
+attach_methods(
     fill_=assignment_operation("fill_", fill_),
     zero_=assignment_operation("fill_", zero_, 0),
     copy_=assignment_operation("copy_", copy_, numbers=False),
@@ -348,7 +354,7 @@ def _to_dtype(name: str, dtype: DTypeLike) -> AnyFunction:
     return overridable(method, lambda: getattr(Tensor, name))
 
 
-attach(
+attach_methods(
     float=_to_dtype("float", np.float32),
     double=_to_dtype("double", np.float64),
     half=_to_dtype("half", np.float16),
@@ -420,7 +426,7 @@ _KINDS_OF_TENSORS = (
     "is_vulkan", "is_xla", "is_xpu",
 )  # fmt: skip
 
-attach(
+attach_methods(
     __invert__=_invert,
     _base=property(view.base_of),
     **dict.fromkeys(_KINDS_OF_TENSORS, False),

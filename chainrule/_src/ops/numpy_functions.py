@@ -33,11 +33,11 @@ from chainrule._src.rules.primitive import TABLE
 from chainrule._src.table import arithmetic, comparison, trigonometric
 from chainrule._src.table import shape as rows
 from chainrule._src.tape.dispatch import bind, rank
-from chainrule._src.tape.foreign import innermost
+from chainrule._src.tape.foreign import innermost_foreign
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import LATER, UFUNCS, ArrayLike, holds_of, implements, memory_of, strides_of
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
-from chainrule._src.tape.view import read_only, valued
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
+from chainrule._src.tape.view import copy_scalar_view, make_read_only
 
 ndarray = np.ndarray
 
@@ -94,7 +94,7 @@ def _empty_like(
 
 def _constant_like(function: Any, a: Any, dtype: Any, order: str, shape: Any, *value: Any) -> Any:
     """Return a constant array with a's dtype and shape by default; if a is of another library, so is the result."""
-    raw, dtype = innermost(a), np.dtype(dtype or dtype_of(a))
+    raw, dtype = innermost_foreign(a), np.dtype(dtype or dtype_of(a))
     if raw is None:
         raw = layout_of(a)
         order = resolved_order(a, order) if order == "A" else order
@@ -155,7 +155,7 @@ def _copy(a: AnyArray, order: str | None = "K", subok: bool = False) -> AnyArray
 def _array(
     object: IntoArray, dtype: DTypeLike = None, *, copy: object = None, order: str | None = "K", ndmin: int = 0
 ) -> AnyArray:
-    array: Any = wrapped(asarray_or_tensor(object))
+    array: Any = tensor_of(asarray_or_tensor(object))
     array = rows.clone(array) if copy else array
     array = to_order(array if dtype is None else np.astype(array, np.dtype(dtype)), order or "K")
     return np.reshape(array, (1,) * max(0, ndmin - len(shape_of(array))) + tuple(shape_of(array)))
@@ -193,7 +193,7 @@ def _printable(a: Any) -> Any:
 @implements(np.where, by_shape=True)
 def _where(condition: TensorLike, x: IntoArray | None = None, y: TensorLike | None = None) -> Any:
     if x is None and y is None:
-        return wrapped(condition).nonzero(as_tuple=True)
+        return tensor_of(condition).nonzero(as_tuple=True)
     if x is None or y is None:
         raise ValueError("either both or neither of x and y should be given")
     return comparison.where(condition, *operands(x, y))
@@ -230,7 +230,7 @@ def _imag(val: AnyArray) -> AnyArray:
     zeros = np.where(np.zeros(val.shape, bool), val, val.dtype.type(0))
     recorder = LOCAL.recorder
     is_array = shape_of(val) or (recorder is not None and isinstance(val, Tensor) and recorder.is_array(val._raw))
-    return read_only(bind(rows.alias, (zeros,), {})) if is_array else zeros  # NumPy's result is read-only, too
+    return make_read_only(bind(rows.alias, (zeros,), {})) if is_array else zeros  # NumPy's result is read-only, too
 
 
 @implements(np.angle)
@@ -380,7 +380,7 @@ def _inner(a: Any, b: Any) -> AnyArray:
         raise ValueError(
             f"shapes {shape_of(a)} and {shape_of(b)} not aligned: {shape_of(a)[-1]} != {shape_of(b)[-1]} (last)"
         )
-    return valued(sum_of_products(products.inner, a, b))
+    return copy_scalar_view(sum_of_products(products.inner, a, b))
 
 
 @implements(np.outer, by_shape=True)
@@ -419,7 +419,7 @@ def _check_summed(a: Any, b: Any, axes: Any) -> None:
 
 @implements(np.kron, by_shape=True)
 def _kron(a: IntoArray, b: IntoArray) -> AnyArray:
-    return valued(products.kron(*promoted(a, b)))
+    return copy_scalar_view(products.kron(*promoted(a, b)))
 
 
 @implements(np.einsum, by_shape=True)
@@ -430,7 +430,7 @@ def _einsum(subscripts: Any, *factors: Any, out: object = None, optimize: bool =
     result = in_dtype(einsum.contract_operands(subscripts, arrays), arrays[0].dtype)  # integer sums keep their dtype
     if optimize is False and np.ndim(result) > 1 and not all(has_order(x, "C") for x in arrays):
         result = rows.with_memory_order(result, _einsum_order(subscripts, arrays))
-    return valued(result)
+    return copy_scalar_view(result)
 
 
 def _einsum_order(subscripts: str, arrays: Sequence[AnyArray]) -> list[int]:

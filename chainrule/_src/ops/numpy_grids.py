@@ -17,7 +17,7 @@ from chainrule._src.ops.numpy_reductions import checked_axes
 from chainrule._src.table import windows
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.protocol import UFUNCS, implements
-from chainrule._src.tape.view import read_only, valued
+from chainrule._src.tape.view import copy_scalar_view, make_read_only
 
 _FLOAT = np.dtype(np.float64)
 
@@ -39,7 +39,7 @@ def _sliding_window_view(
         if not 0 <= size <= length:
             raise ValueError(f"window shape cannot be larger than input array shape: {size} along an axis of {length}")
         x = bind(windows.unfold, (x,), {"axis": at % ndim - len(shape_of(x)), "size": size, "step": 1})
-    return x if writeable else read_only(x)
+    return x if writeable else make_read_only(x)
 
 
 # -- grids -----------------------------------------------------------------------------------------------------------
@@ -305,4 +305,4 @@ def _tensordot(x1: AnyArray, x2: AnyArray, /, *, axes: Dims = 2) -> AnyArray:
 
 @implements(np.linalg.vecdot)
 def _vecdot(x1: AnyArray, x2: AnyArray, /, *, axis: int = -1) -> AnyArray:
-    return valued(np.vecdot(x1, x2, axis=axis))
+    return copy_scalar_view(np.vecdot(x1, x2, axis=axis))

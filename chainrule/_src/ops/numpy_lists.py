@@ -9,14 +9,14 @@ import numpy as np
 from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray
 from chainrule._src.tape.dispatch import cast
-from chainrule._src.tape.protocol import ArrayLike, plain
+from chainrule._src.tape.protocol import ArrayLike, as_plain_array
 from chainrule._src.tape.tensor import Tensor
 
 
 def asarray_or_tensor(x: IntoArray) -> AnyArray:
     """Convert anything ``np.asarray`` accepts to an array; a list that contains tensors becomes a tensor."""
     if hasattr(x, "shape"):
-        return plain(x)
+        return as_plain_array(x)
     if isinstance(x, (list, tuple)):
         parts = [asarray_or_tensor(part) for part in x]
         if any(isinstance(part, (Tensor, ArrayLike)) for part in parts):
@@ -26,7 +26,7 @@ def asarray_or_tensor(x: IntoArray) -> AnyArray:
 
 def operands(*values: object) -> tuple[AnyArray, ...]:
     """Convert lists among operands to arrays. Python numbers are returned unchanged, because they promote weakly."""
-    return tuple([asarray_or_tensor(x) if isinstance(x, (list, tuple)) else plain(x) for x in values])
+    return tuple([asarray_or_tensor(x) if isinstance(x, (list, tuple)) else as_plain_array(x) for x in values])
 
 
 def promotion_operand(x: Any) -> Any:

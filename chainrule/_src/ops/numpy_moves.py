@@ -25,7 +25,7 @@ from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.protocol import as_array, implements, memory_of
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.view import read_only
+from chainrule._src.tape.view import make_read_only
 
 ndarray = np.ndarray
 
@@ -125,7 +125,9 @@ def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> AnyArray:
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if any(n < 0 for n in shape):
         raise ValueError("all elements of broadcast shape must be non-negative")
-    return read_only(bind(rows.alias, (array,), {}) if tuple(shape_of(array)) == shape else _expanded(array, shape))
+    return make_read_only(
+        bind(rows.alias, (array,), {}) if tuple(shape_of(array)) == shape else _expanded(array, shape)
+    )
 
 
 def _expanded(array: AnyArray, shape: tuple[int, ...]) -> AnyArray:
@@ -373,7 +375,7 @@ def _diagonal(a: AnyArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     first, second = normalize_axis_index(axis1, n), normalize_axis_index(axis2, n)
     if first == second:
         raise ValueError("axis1 and axis2 cannot be the same")
-    return read_only(bind(rows.diagonal, (a,), {"offset": offset, "axis1": first - n, "axis2": second - n}))
+    return make_read_only(bind(rows.diagonal, (a,), {"offset": offset, "axis1": first - n, "axis2": second - n}))
 
 
 @implements(np.diag, by_shape=True)

@@ -27,7 +27,7 @@ from chainrule._src.table import indexing
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.protocol import ArrayLike, implements
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.view import valued
+from chainrule._src.tape.view import copy_scalar_view
 
 ndarray = np.ndarray
 _FLOAT = np.dtype(np.float64)
@@ -181,14 +181,18 @@ def _at_ranks(a: AnyArray, q: IntoArray | None, axis: Dims, keepdims: bool) -> A
 
     if q is None:
         middle = last[None] / 2
-        return valued(np.reshape(np.mean(np.stack([at(np.floor(middle)), at(np.ceil(middle))]), axis=0), final))
+        return copy_scalar_view(
+            np.reshape(np.mean(np.stack([at(np.floor(middle)), at(np.ceil(middle))]), axis=0), final)
+        )
     weak, q = is_weak(q), np.asarray(q)
     q = np.reshape(q, (-1, *(1,) * len(shape_of(last))))
     position = q * cast(last, q.dtype)
     if q.dtype.kind in "iu":
-        return valued(np.reshape(at(position), final))
+        return copy_scalar_view(np.reshape(at(position), final))
     low, high, near, share = neighbours(position, cast(last, q.dtype))
-    return valued(np.reshape(at(near) + (cast(share, a.dtype) if weak else share) * (at(high) - at(low)), final))
+    return copy_scalar_view(
+        np.reshape(at(near) + (cast(share, a.dtype) if weak else share) * (at(high) - at(low)), final)
+    )
 
 
 @implements(np.nanpercentile)

@@ -23,7 +23,7 @@ from chainrule._src.table import indexing
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.protocol import UFUNC_METHODS, holds_of, implements, on_numbers
 from chainrule._src.tape.tensor import wrap
-from chainrule._src.tape.view import valued
+from chainrule._src.tape.view import copy_scalar_view
 
 ndarray = np.ndarray
 
@@ -144,7 +144,9 @@ def _choose(a: IntoArray, choices: Any, out: object = None, mode: str = "raise")
     a = np.remainder(a, n) if mode == "wrap" else np.clip(a, 0, n - 1)
     shape = np.broadcast_shapes(shape_of(a), *[shape_of(p) for p in parts])
     stacked = np.stack([np.broadcast_to(cast(p, kind), shape) for p in parts])
-    return valued(to_order(np.take_along_axis(stacked, np.expand_dims(np.broadcast_to(a, shape), 0), axis=0)[0], "C"))
+    return copy_scalar_view(
+        to_order(np.take_along_axis(stacked, np.expand_dims(np.broadcast_to(a, shape), 0), axis=0)[0], "C")
+    )
 
 
 @implements(np.real_if_close)

@@ -11,7 +11,7 @@ from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
 from chainrule._src.arrays.types import DTypeLike, NumpyArray, TensorLike
 from chainrule._src.ops import elementwise as ew
-from chainrule._src.ops.arguments import axis_of, beside, tensor_of, to_float, to_sum_dtype
+from chainrule._src.ops.arguments import axis_of, constant_on_device_of, tensor_of, to_float, to_sum_dtype
 from chainrule._src.ops.reductions import any as any_
 from chainrule._src.ops.reductions import argmax, nonempty, of_0d, select_values
 from chainrule._src.table import reduction, statistics
@@ -107,7 +107,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
         return return_types.mode(*of_0d(x))
     nonempty("mode", x, (axis,))
     indices = on_numbers(x, functools.partial(_last_mode_index, axis))
-    return return_types.mode(*select_values("mode", x, beside(x, indices), axis, keepdim))
+    return return_types.mode(*select_values("mode", x, constant_on_device_of(x, indices), axis, keepdim))
 
 
 def _last_mode_index(axis: int, array: Any) -> NumpyArray:
@@ -223,7 +223,7 @@ def _cumulative_best(name: str, better: np.ufunc, input: TensorLike, dim: int) -
     if axis is None:
         return of_0d(x)
     indices = on_numbers(x, functools.partial(_last_best, better, axis))
-    return select_values(name, x, beside(x, indices), axis, True)
+    return select_values(name, x, constant_on_device_of(x, indices), axis, True)
 
 
 def _last_best(better: np.ufunc, axis: int, array: Any) -> NumpyArray:

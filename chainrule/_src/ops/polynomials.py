@@ -12,7 +12,7 @@ from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
-from chainrule._src.ops.arguments import beside, to_float
+from chainrule._src.ops.arguments import constant_on_device_of, to_float
 from chainrule._src.tape.tensor import Tensor
 
 
@@ -57,10 +57,10 @@ def _evaluated(name: str, x: Any, n: Any, shifted: bool) -> Tensor:
         )
     _, first, step = _POLYNOMIALS[name]
     before, p = x * 0 + 1, first(x)
-    out = before if not degrees.any() else ew.where(beside(x, degrees == 0), before, 0.0)
+    out = before if not degrees.any() else ew.where(constant_on_device_of(x, degrees == 0), before, 0.0)
     for k in range(1, int(degrees.max(initial=0)) + 1):
         if (degrees == k).any():
-            out = ew.where(beside(x, degrees == k), p, out)
+            out = ew.where(constant_on_device_of(x, degrees == k), p, out)
         before, p = p, step(k, x, p, before)
     return out
 

@@ -23,7 +23,7 @@ from chainrule._src.table import contraction
 from chainrule._src.table import shape as moves
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.eager import NO_PARAMS, new_node
-from chainrule._src.tape.modes import SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES
 from chainrule._src.tape.protocol import UFUNCS, ArrayLike
 from chainrule._src.tape.tensor import Tensor
 
@@ -79,7 +79,7 @@ def matmul(input: Any, other: Any) -> Tensor:
     >>> cr.matmul(cr.ones(2, 3), cr.ones(3, 4)).shape
     torch.Size([2, 4])
     """
-    if type(input) is Tensor and type(other) is Tensor and not SPECIAL:
+    if type(input) is Tensor and type(other) is Tensor and not ACTIVE_MODES:
         x, y = input._raw, other._raw
         if (
             type(x) is ndarray

@@ -36,7 +36,7 @@ from chainrule._src.tape.foreign import Foreign, gpu_number
 from chainrule._src.tape.levels import STACK, Level
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import ArrayLike, holds_of
-from chainrule._src.tape.tensor import Tensor, attach, wrap
+from chainrule._src.tape.tensor import Tensor, attach_methods, wrap
 
 
 class Generator:
@@ -110,7 +110,7 @@ def _entropy() -> int:
 
 def _check_not_recorded(name: str) -> None:
     """Raise in a trace, where access to a generator's state would happen only once."""
-    if LOCAL.recorder is not None and not LOCAL.recorder.draws:
+    if LOCAL.recorder is not None and not LOCAL.recorder.is_drawing:
         raise importlib.import_module("chainrule._src.interpreters.trace_types").Unrecordable(
             f"it reads or sets the state of a random number generator ({name}): do that outside of it"
         )
@@ -171,7 +171,7 @@ def _drawn(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], AnyArray]) 
         return draw(shape)
     levels = _different_levels()
     shape = (*[level.size for level in levels if level.size is not None], *shape)
-    data = draw(shape) if LOCAL.recorder is None else LOCAL.recorder.drawn(draw, shape)
+    data = draw(shape) if LOCAL.recorder is None else LOCAL.recorder.record_draw(draw, shape)
     for level in levels:
         data = level.interpreter(data, level)
     return data
@@ -183,7 +183,7 @@ def _rng(generator: Generator | None) -> np.random.Generator:
     if not isinstance(generator, Generator):
         raise TypeError(f"argument 'generator' must be Generator, not {type(generator).__name__}")
     if LOCAL.recorder is not None:
-        LOCAL.recorder.drawing_from(generator)
+        LOCAL.recorder.register_generator(generator)
     return generator._rng
 
 
@@ -370,7 +370,7 @@ def _drawn_from(name: str, draw: AnyFunction, *parameters: Tensor) -> AnyArray:
     """Return ``draw(*arrays)``, which depends on parameters: one call for all examples of the enclosing vmaps."""
     raws = [x.detach()._raw for x in parameters]
     if LOCAL.recorder is not None and {*map(type, raws)} <= {LOCAL.recorder.level.interpreter, np.ndarray}:
-        return LOCAL.recorder.drawn(draw, *raws)
+        return LOCAL.recorder.record_draw(draw, *raws)
     found = [_examples(x) for x in parameters]
     if not STACK.levels:
         return draw(*[array for array, _ in found])
@@ -540,7 +540,7 @@ def fork_rng(devices: object = None, enabled: bool = True) -> Iterator[None]:
             set_rng_state(state)
 
 
-attach(
+attach_methods(
     random_=random_,
     bernoulli_=bernoulli_,
     uniform_=_filler("uniform_", _between),

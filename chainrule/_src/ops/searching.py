@@ -10,7 +10,7 @@ from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
 from chainrule._src.arrays.types import AnyArray, NumpyArray, Params, TensorLike
 from chainrule._src.messages import errors
-from chainrule._src.ops.arguments import beside, takes_tensors, tensor_of
+from chainrule._src.ops.arguments import constant_on_device_of, takes_tensors, tensor_of
 from chainrule._src.table import indexing as rows
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.protocol import as_array
@@ -26,8 +26,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     values = input._concrete("nonzero()")
     found = np.nonzero(values if input.ndim else values.reshape(1))
     if as_tuple:
-        return tuple(beside(input, i.astype(np.int64)) for i in found)
-    return beside(input, np.array(found if input.ndim else [], np.int64).reshape(input.ndim, len(found[0])).T)
+        return tuple(constant_on_device_of(input, i.astype(np.int64)) for i in found)
+    return constant_on_device_of(
+        input, np.array(found if input.ndim else [], np.int64).reshape(input.ndim, len(found[0])).T
+    )
 
 
 argwhere = nonzero
@@ -41,7 +43,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     found = nonzero(input)._array()[:size]
     out = np.full((size, found.shape[1]), fill_value, np.int64)
     out[: len(found)] = found
-    return beside(input, out)
+    return constant_on_device_of(input, out)
 
 
 @op(method=True)
@@ -59,7 +61,7 @@ def unique(
     options: Params = {"return_inverse": return_inverse, "return_counts": return_counts, "axis": dim}
     found: Any = np.unique(x._concrete("unique()"), return_index=recorded, equal_nan=False, **options)
     values, *others = found if isinstance(found, tuple) else (found,)
-    result = _select(x, others.pop(0), dim) if recorded else beside(x, values)
+    result = _select(x, others.pop(0), dim) if recorded else constant_on_device_of(x, values)
     if return_inverse and dim is None:
         others[0] = others[0].reshape(input.shape)
     return (result, *map(wrap, others)) if others else result
@@ -81,7 +83,11 @@ def _check_entries(name: str, x: Tensor, dim: int | None) -> None:
 
 def _select(x: Tensor, indices: AnyArray, dim: int | None) -> Tensor:
     """Return the elements, or the entries along ``dim``, at indices."""
-    return x.reshape(-1)[beside(x, indices)] if dim is None else x.index_select(dim, beside(x, indices))
+    return (
+        x.reshape(-1)[constant_on_device_of(x, indices)]
+        if dim is None
+        else x.index_select(dim, constant_on_device_of(x, indices))
+    )
 
 
 @op(method=True)
@@ -105,11 +111,15 @@ def unique_consecutive(
     if return_counts:
         parts.append(np.bincount(inverse, minlength=0) if len(inverse) else np.zeros(0, np.int64))
     found = (
-        beside(tensor, np.ascontiguousarray(parts[0]))
+        constant_on_device_of(tensor, np.ascontiguousarray(parts[0]))
         if tensor._edge is None
         else _select(tensor, np.flatnonzero(first), d)
     )
-    return (found, *[beside(tensor, np.asarray(p, order="C")) for p in parts[1:]]) if len(parts) > 1 else found
+    return (
+        (found, *[constant_on_device_of(tensor, np.asarray(p, order="C")) for p in parts[1:]])
+        if len(parts) > 1
+        else found
+    )
 
 
 # -- search in sorted vectors ----------------------------------------------------------------------------------------
@@ -147,7 +157,7 @@ def searchsorted(
     if sorter is not None:
         sequence = np.take_along_axis(sequence, _checked_sorter(sequence, sorter), -1)
     found = _insertions(sequence, values, "right" if right or side == "right" else "left")
-    return beside(sorted_sequence, found.astype(np.int32 if out_int32 else np.int64))
+    return constant_on_device_of(sorted_sequence, found.astype(np.int32 if out_int32 else np.int64))
 
 
 def _is_single_array(x: Tensor) -> bool:
@@ -232,7 +242,7 @@ def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tenso
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if weights is None:
-        return beside(input, np.bincount(x, minlength=minlength))
+        return constant_on_device_of(input, np.bincount(x, minlength=minlength))
     weights = tensor_of("bincount", weights)
     if weights.shape != input.shape:
         raise RuntimeError(
@@ -265,7 +275,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
     counts, _ = np.histogram(x[~np.isnan(x)] if x.dtype.kind == "f" else x, bins, _range("histc", x, min, max, 1))
-    return beside(input, counts.astype(x.dtype))
+    return constant_on_device_of(input, counts.astype(x.dtype))
 
 
 @op(method=True)
@@ -293,7 +303,9 @@ def histogram(
         )
     weights = None if weight is None else weight._array().reshape(-1)
     counts, edges = np.histogram(x.reshape(-1), edges, weights=weights, density=density)
-    return return_types.histogram(beside(input, counts.astype(x.dtype)), beside(input, edges.copy()))
+    return return_types.histogram(
+        constant_on_device_of(input, counts.astype(x.dtype)), constant_on_device_of(input, edges.copy())
+    )
 
 
 @op(sample="rand(4, 2), [2, 3]")
@@ -320,8 +332,8 @@ def histogramdd(
     ]
     weights = None if weight is None else weight._array().reshape(-1)
     found, _ = np.histogramdd(points, edges, weights=weights, density=density)
-    counted = beside(input, found.astype(x.dtype))
-    return return_types.histogramdd(counted, tuple(beside(input, e) for e in edges))
+    counted = constant_on_device_of(input, found.astype(x.dtype))
+    return return_types.histogramdd(counted, tuple(constant_on_device_of(input, e) for e in edges))
 
 
 @op()
@@ -335,4 +347,4 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
         among = (x.unsqueeze(-1) == test.reshape(-1)).any(-1)
         return ~among if invert else among
     found = np.isin(x._array(), test._array(), assume_unique=assume_unique, invert=invert)
-    return beside(x if isinstance(elements, Tensor) else test, np.asarray(found))
+    return constant_on_device_of(x if isinstance(elements, Tensor) else test, np.asarray(found))

@@ -83,7 +83,7 @@ def layout(x: Tensor) -> NumpyArray:
     raw, view = x._raw, x._view
     if is_array(raw):
         return memory_of(raw)
-    if view is not None and not inplace.passes_through(view.steps):
+    if view is not None and not inplace.has_function_step(view.steps):
         return inplace.replay_view(layout(view.base), view.steps)
     steps = raw.own_strides
     return empty_with_strides(raw.shape, raw.dtype, compact_strides(raw.shape, steps, raw.dtype.itemsize) or steps)

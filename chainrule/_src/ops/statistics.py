@@ -12,7 +12,7 @@ from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
-from chainrule._src.ops.arguments import axis_of, beside, takes_tensors, tensor_of, to_float
+from chainrule._src.ops.arguments import axis_of, constant_on_device_of, takes_tensors, tensor_of, to_float
 from chainrule._src.ops.gathering import gather
 from chainrule._src.ops.matrices import diag
 from chainrule._src.ops.ordering import BLENDS, argsort, checked_levels, cumsum, median, sort, with_reduced
@@ -170,7 +170,7 @@ def nanquantile(
     if isinstance(q, Tensor) and interpolation == "linear":
         position = ew.mul(ew.clamp(ew.sub(number, 1), min=0), q.reshape(-1))
     else:
-        position = ew.mul(ew.clamp(ew.sub(number, 1), min=0), beside(number, levels.reshape(-1)))
+        position = ew.mul(ew.clamp(ew.sub(number, 1), min=0), constant_on_device_of(number, levels.reshape(-1)))
     low, high = (cast(f(position.detach()), np.dtype(np.int64)) for f in (ew.floor, ew.ceil))
     below, above = gather(ordered, -1, low), gather(ordered, -1, high)
     weight = BLENDS[interpolation](position, low, high)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ndarray = np.ndarray
 
 
-def reshape(x: AnyArray, shape: tuple[int, ...]) -> Any:
+def reshape_any(x: AnyArray, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape) if type(x) is ndarray else np.reshape(x, shape)
 
 
@@ -47,7 +47,7 @@ def _pad_to_rank(rank: int, payloads: Sequence[AnyArray], batched: Sequence[bool
 def insert_axes(x: AnyArray, n: int) -> AnyArray:
     """Insert n axes of length 1 after the batch axis of a payload."""
     shape = shape_of(x)
-    return reshape(x, (shape[0], *(1,) * n, *shape[1:]))
+    return reshape_any(x, (shape[0], *(1,) * n, *shape[1:]))
 
 
 def apply_primitive(prim: Primitive, operands: Sequence[AnyArray], params: Params) -> Any:

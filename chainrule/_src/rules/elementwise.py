@@ -9,7 +9,16 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Cotangents, Saved
 from chainrule._src.rules.batching import batch_elementwise
-from chainrule._src.rules.primitive import Cell, Primitive, Rule, TableError, no_operand, refuse, register, unsupported
+from chainrule._src.rules.primitive import (
+    Cell,
+    Primitive,
+    Rule,
+    TableError,
+    no_operand,
+    raise_unsupported,
+    register,
+    unsupported,
+)
 from chainrule._src.rules.rules import NodeLike, compile_rule, is_identity, unbroadcast
 from chainrule._src.rules.tangents import elementwise_jvp
 
@@ -40,7 +49,7 @@ def _elementwise_cells(
         elif callable(partial):
             cells.append(compile_rule(prim, partial, "g * {}" if real else "g * conjugate({})"))
         elif isinstance(partial, unsupported):
-            cells.append(refuse(prim, f"derivative with respect to {operand}", partial))
+            cells.append(raise_unsupported(prim, f"derivative with respect to {operand}", partial))
         else:
             cells.append(None if partial is None else compile_rule(prim, _constant_vjp(partial)))
     return cells

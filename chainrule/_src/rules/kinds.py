@@ -29,8 +29,16 @@ from chainrule._src.messages import errors
 from chainrule._src.rules.batching import batch_contraction, leading_axes
 from chainrule._src.rules.contract import contraction_value, cotangent_subscripts, formula_of
 from chainrule._src.rules.elementwise import elementwise
-from chainrule._src.rules.primitive import Primitive, Rule, TableError, call, refuse, register, unsupported
-from chainrule._src.rules.rules import NodeLike, add_terms, compile_rule, conjugate, environment, read, unbroadcast
+from chainrule._src.rules.primitive import Primitive, Rule, TableError, call, raise_unsupported, register, unsupported
+from chainrule._src.rules.rules import (
+    NodeLike,
+    add_terms,
+    call_rule,
+    compile_rule,
+    conjugate,
+    rule_arguments,
+    unbroadcast,
+)
 
 __all__ = ["call", "contraction", "discrete", "elementwise", "linear", "opaque", "unbroadcast"]
 
@@ -63,7 +71,7 @@ def _general_pullback(prim: Primitive) -> Callable[..., Cotangents]:
         if rule is None:
             cells.append(None)
         elif isinstance(rule, unsupported):
-            cells.append(refuse(prim, f"derivative with respect to {operand}", rule))
+            cells.append(raise_unsupported(prim, f"derivative with respect to {operand}", rule))
         else:
             cell = compile_rule(prim, rule)
             cells.append(cell if prim.listed or prim.variadic else _with_shape_check(prim, operand, cell))
@@ -254,7 +262,7 @@ def opaque(
         if multilinear and not tangents:
             prim.jvp = _multilinear_jvp(prim)
         elif isinstance(tangents, unsupported):
-            prim.jvp = refuse(prim, "JVP", tangents)
+            prim.jvp = raise_unsupported(prim, "JVP", tangents)
         elif set(tangents) == set(rules):
             prim.jvp = _opaque_jvp(prim, tangents)
         else:
@@ -269,14 +277,14 @@ def opaque(
 
 def _opaque_jvp(prim: Primitive, rules: Mapping[str, Any]) -> AnyFunction:
     def rule(operands: Sequence[AnyArray], tangents: Cotangents, out: Any, params: Params) -> Any:
-        env = environment(prim, operands, out, params)
+        env = rule_arguments(prim, operands, out, params)
         terms = []
         for operand, t in zip(prim.operands, tangents, strict=True):
             if t is None or operand not in rules:
                 continue
             if isinstance(rules[operand], unsupported):
-                return refuse(prim, f"JVP with respect to {operand}", rules[operand])()
-            term = read(prim, rules[operand], {**env, "t": t})
+                return raise_unsupported(prim, f"JVP with respect to {operand}", rules[operand])()
+            term = call_rule(prim, rules[operand], {**env, "t": t})
             if (
                 not prim.listed
                 and len(prim.outputs) == 1

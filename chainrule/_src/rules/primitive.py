@@ -77,7 +77,7 @@ def argument_names(rule: Rule | CodeType) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def camel(name: str) -> str:
+def to_camel_case(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_") if part)
 
 
@@ -287,7 +287,9 @@ class Primitive:
     def node_name(self, params: Params, node: Any = None) -> str:
         """Return PyTorch's node name, such as ``ExpBackward0``; ``naming`` may read the parameters and the node."""
         if self.naming is None:
-            return f"{camel(self.name)}Backward{self.overloads[self.number_among(node)] if self.overloads else 0}"
+            return (
+                f"{to_camel_case(self.name)}Backward{self.overloads[self.number_among(node)] if self.overloads else 0}"
+            )
         if isinstance(self.naming, str):
             return self.naming
         name = self.naming(params) if self.naming.__code__.co_argcount == 1 else self.naming(params, node)
@@ -382,7 +384,7 @@ def register(prim: Primitive) -> Primitive:
     return prim
 
 
-def refuse(prim: Primitive, column: str, cell: unsupported) -> AnyFunction:
+def raise_unsupported(prim: Primitive, column: str, cell: unsupported) -> AnyFunction:
     """Return a function that raises with the reason of an ``unsupported`` rule, to be used in the rule's place."""
 
     def raise_unsupported(*args: object, **kwargs: object) -> NoReturn:

@@ -96,7 +96,7 @@ def _compiled(expression: str) -> Callable[[Rule], Callable[[NodeLike, AnyArray,
     return eval(compile(f"lambda rule: lambda node, g, saved: {expression}", __file__, "eval"))
 
 
-def environment(prim: Primitive, operands: Sequence[TensorLike], out: Any, params: Params) -> Params:
+def rule_arguments(prim: Primitive, operands: Sequence[TensorLike], out: Any, params: Params) -> Params:
     env = dict(zip(prim.operands, operands, strict=False))
     if len(prim.outputs) > 1:
         env.update(zip(prim.outputs, out, strict=True))
@@ -105,7 +105,7 @@ def environment(prim: Primitive, operands: Sequence[TensorLike], out: Any, param
     return env
 
 
-def read(prim: Primitive, rule: Rule, env: Params) -> Any:
+def call_rule(prim: Primitive, rule: Rule, env: Params) -> Any:
     names, n = _parameters(prim, code_of(rule))
     values = [env[name] if name in env else _shape_or_dtype(name, env) for name in names]
     if n == len(names):

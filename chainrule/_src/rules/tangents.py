@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Cotangents, Params
-from chainrule._src.rules.primitive import Cell, Primitive, Rule, code_of, refuse, unsupported
+from chainrule._src.rules.primitive import Cell, Primitive, Rule, code_of, raise_unsupported, unsupported
 from chainrule._src.rules.rules import add_terms
 
 Operands: TypeAlias = Sequence[AnyArray]
@@ -42,7 +42,7 @@ def _term(
         return _adapt(prim, vjp[operand]) if operand in vjp else None
     partial = d[operand]
     if isinstance(partial, unsupported):
-        return refuse(prim, f"derivative with respect to {operand}", partial)
+        return raise_unsupported(prim, f"derivative with respect to {operand}", partial)
     factor = _adapt(prim, partial) if callable(partial) else lambda t, operands, out, params: partial
 
     def times(t: AnyArray, operands: Operands, out: AnyArray, params: Params) -> AnyArray:

@@ -16,8 +16,8 @@ from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.table.indexing import getitem, index, index_put, nonnegative_indices, scatter, scatter_add, take
 from chainrule._src.table.shape import memory_order, with_memory_order
-from chainrule._src.tape.foreign import innermost
-from chainrule._src.tape.protocol import FUNCTIONS, detached, strides_of
+from chainrule._src.tape.foreign import innermost_foreign
+from chainrule._src.tape.protocol import FUNCTIONS, strides_of, strip_derivatives
 from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
@@ -50,7 +50,7 @@ def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
     whole, x = x, _region(x, parts.basic)
     alone = len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at
     # The result has the layout that ``index`` gives it: C order, or the layout of NumPy's result.
-    own = innermost(x) is None and all([innermost(i) is None for _, i in parts.arrays])
+    own = innermost_foreign(x) is None and all([innermost_foreign(i) is None for _, i in parts.arrays])
     one_axis = alone and x is whole and not any(item is Ellipsis for item in items)
     as_numpy = own and (order == "K" or not (in_c_order or one_axis))
     if alone:
@@ -91,7 +91,7 @@ def put_any(x: AnyArray, values: Tensor, items: Items, accumulate: bool) -> Any:
     if region is not x:
         return index_put(x, written, index=parts.basic, accumulate=False)
     # Lay the result out in memory like x, as ``index_put`` does.
-    return written if innermost(x) is not None else with_memory_order(written, memory_order(x))
+    return written if innermost_foreign(x) is not None else with_memory_order(written, memory_order(x))
 
 
 def _put(x: AnyArray, values: AnyArray, parts: _Parts, accumulate: bool) -> AnyArray:
@@ -111,7 +111,7 @@ def _put(x: AnyArray, values: AnyArray, parts: _Parts, accumulate: bool) -> AnyA
     if not accumulate and n > 1:
         order = np.arange(n)
         last = take(scatter(np.zeros(math.prod(lengths), np.intp), where, order, axis=-1), where, axis=-1)
-        values = np.where(np.reshape(last == order, (n, *(1,) * len(rest))), values, detached(values))
+        values = np.where(np.reshape(last == order, (n, *(1,) * len(rest))), values, strip_derivatives(values))
     where = np.broadcast_to(np.reshape(where, (n, *(1,) * len(rest))), (n, *rest))
     row = scatter_add if accumulate else scatter
     # x is moved last, so that it gets its gradient first, as with ``index_put``

@@ -12,7 +12,7 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.rules.kinds import elementwise
-from chainrule._src.tape.foreign import divisor
+from chainrule._src.tape.foreign import safe_divisor
 
 
 def _remedy_if_infinite(text: str) -> Callable[[Any, Any], str]:
@@ -101,7 +101,7 @@ def sgn(x: AnyArray) -> AnyArray:
         return np.sign(x)
     size = np.absolute(x)
     zero = size == 0
-    return np.where(zero, 0, x / divisor(size, zero))
+    return np.where(zero, 0, x / safe_divisor(size, zero))
 
 
 def _complex(x: AnyArray) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Params
-from chainrule._src.rules.batching import insert_axes, reshape
+from chainrule._src.rules.batching import insert_axes, reshape_any
 from chainrule._src.rules.contract import matrix_product
 from chainrule._src.rules.kinds import call, contraction, opaque
 from chainrule._src.rules.primitive import Primitive
@@ -46,7 +46,7 @@ def _tall_matrix(x: AnyArray) -> AnyArray:
     rows = 1
     for n in shape[:-1]:
         rows *= n
-    return reshape(x, (rows, shape[-1]))
+    return reshape_any(x, (rows, shape[-1]))
 
 
 def _stack_matmul(x: AnyArray, y: AnyArray) -> AnyArray:
@@ -55,7 +55,7 @@ def _stack_matmul(x: AnyArray, y: AnyArray) -> AnyArray:
         shape = x.shape
         return x.reshape(-1, shape[-1]).dot(y).reshape(*shape[:-1], y.shape[1])
     shape = (*shape_of(x)[:-1], shape_of(y)[-1])
-    return reshape(matrix_product(_tall_matrix(x), y), shape)
+    return reshape_any(matrix_product(_tall_matrix(x), y), shape)
 
 
 def _stack_matmul_batch(

@@ -16,11 +16,11 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Ints, NumpyDType, Params
-from chainrule._src.rules.batching import broadcast_batch, reshape
+from chainrule._src.rules.batching import broadcast_batch, reshape_any
 from chainrule._src.rules.kinds import call, linear, opaque
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.rules.rules import conjugate
-from chainrule._src.tape.foreign import Foreign, copied, row_order, zeros_beside
+from chainrule._src.tape.foreign import Foreign, copy_in_library, in_row_order, zeros_beside
 
 ndarray = np.ndarray
 _COLUMNS = 1 << 21  # largest number of column elements copied at a time
@@ -107,7 +107,7 @@ def _padded_zeros(x: AnyArray, lead: Ints, size: Ints, padding: Ints, dtype: Num
 def _without_padding(padded: AnyArray, size: Ints, padding: Ints) -> AnyArray:
     """Return the part inside the padding."""
     where = [slice(p, p + n) for n, p in zip(size, padding, strict=True)]
-    return row_order(padded[(slice(None), slice(None), *where)])
+    return in_row_order(padded[(slice(None), slice(None), *where)])
 
 
 def _pieces(n: int, each: int, counts: Ints) -> Iterator[tuple[slice, slice, slice]]:
@@ -152,14 +152,14 @@ def _product(x: AnyArray, y: AnyArray) -> AnyArray:
 
 def _as_examples(x: AnyArray) -> AnyArray:
     shape = shape_of(x)
-    return reshape(x, (shape[0] * shape[1], *shape[2:]))
+    return reshape_any(x, (shape[0] * shape[1], *shape[2:]))
 
 
 def _as_channels(x: Any, batched: bool, size: int) -> Any:
     """Reshape a stack (size, n, channels, …) to (n, size·channels, …): each stack item becomes groups of its own."""
     x = np.moveaxis(x if batched else broadcast_batch(x, size), 0, 1)
     shape = shape_of(x)
-    return reshape(x, (shape[0], shape[1] * shape[2], *shape[3:]))
+    return reshape_any(x, (shape[0], shape[1] * shape[2], *shape[3:]))
 
 
 def _empty_result(prim: Primitive, payloads: AnyArray, batched: AnyArray, params: Params) -> Any:
@@ -176,11 +176,11 @@ def _batched(prim: Primitive, payloads: list[AnyArray], batched: list[bool], siz
     x, weight = payloads
     if not batched[1]:
         out = prim(_as_examples(x), weight, **params)
-        return reshape(out, (size, shape_of(x)[1], *shape_of(out)[1:]))
+        return reshape_any(out, (size, shape_of(x)[1], *shape_of(out)[1:]))
     weight = _as_examples(weight)
     out = prim(_as_channels(x, batched[0], size), weight, **{**params, "groups": params["groups"] * size})
     n, channels, *rest = shape_of(out)
-    return np.moveaxis(reshape(out, (n, size, channels // size, *rest)), 1, 0)
+    return np.moveaxis(reshape_any(out, (n, size, channels // size, *rest)), 1, 0)
 
 
 def _batched_weight(
@@ -191,7 +191,7 @@ def _batched_weight(
     x, y = (_as_channels(p, b, size) for p, b in zip(payloads, batched, strict=True))
     out = prim(x, y, **{**params, "groups": params["groups"] * size})
     shape = shape_of(out)
-    return reshape(out, (size, shape[0] // size, *shape[1:]))
+    return reshape_any(out, (size, shape[0] // size, *shape[1:]))
 
 
 def cropped(x: AnyArray, shape: Ints) -> AnyArray:
@@ -327,7 +327,7 @@ def convolution_weight(x: Any, y: Any, *, kernel: Any, stride: Any, padding: Any
         for part, _, _ in _pieces(n, rows * math.prod(counts), (1,)):
             values = np.moveaxis(x[part], 1, 0).reshape(out, -1)
             result += values @ _rows_of_windows(y[part], kernel, stride, padding, dilation)
-        return row_order(np.moveaxis(result.reshape(out, *kernel, y.shape[1]), -1, 1))
+        return in_row_order(np.moveaxis(result.reshape(out, *kernel, y.shape[1]), -1, 1))
     windows = _windows(y, kernel, stride, padding, dilation)
     lead = (slice(None),) * (1 + len(kernel))
     windows = windows[(slice(None), *lead, *[slice(c) for c in counts])]
@@ -348,7 +348,7 @@ def _examples_first(
 ) -> AnyArray:
     (x,) = payloads
     out = prim(_as_examples(x), **params)
-    return reshape(out, (size, shape_of(x)[1], *shape_of(out)[1:]))
+    return reshape_any(out, (size, shape_of(x)[1], *shape_of(out)[1:]))
 
 
 _BLOCKS = {"kernel": (2, 2), "stride": (1, 2), "padding": (1, 0), "dilation": (1, 2)}
@@ -372,7 +372,9 @@ def im2col(
     """Return the windows of x (n, channels, …) as columns: (n, channels·kernel, windows)."""
     windows = _windows(x, kernel, stride, padding, dilation)
     out = _columns(windows, 1, len(kernel))[:, 0]
-    return copied(out) if type(x) is Foreign or np.may_share_memory(out, x) else out  # windows of one element are views
+    return (
+        copy_in_library(out) if type(x) is Foreign or np.may_share_memory(out, x) else out
+    )  # windows of one element are views
 
 
 @linear(

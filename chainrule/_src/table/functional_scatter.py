@@ -13,8 +13,8 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Index, NumpyArray
-from chainrule._src.rules.rules import read
-from chainrule._src.tape.foreign import Foreign, writable
+from chainrule._src.rules.rules import call_rule
+from chainrule._src.tape.foreign import Foreign, are_writable
 
 ndarray = np.ndarray
 
@@ -78,7 +78,7 @@ def _put_back(part: AnyArray, shape: tuple[int, ...], steps: Any) -> Any:
         viewed = row.value(viewed, **params)
     part = np.broadcast_to(part, viewed.shape)
     for row, params, before in reversed(inverse_steps):
-        part = read(row, row.vjps["x"], {"g": part, "x": before, **params})
+        part = call_rule(row, row.vjps["x"], {"g": part, "x": before, **params})
     return part
 
 
@@ -230,4 +230,4 @@ def _nan_where_not(x: AnyArray, found: AnyArray) -> Any:
 
 def is_foreign_index(index: AnyArray) -> bool:
     """Return whether an index is an array of another library, whose values are unknown while the operation is built."""
-    return type(index) is Foreign and not writable(index)
+    return type(index) is Foreign and not are_writable(index)

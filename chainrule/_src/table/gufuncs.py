@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray
-from chainrule._src.tape.fp_warnings import VARIABLE, treatment
+from chainrule._src.tape.fp_warnings import VARIABLE, new_error_state
 
 ndarray = np.ndarray
 linalg: Any = np.linalg
@@ -23,7 +23,7 @@ def _singular(error: str, flag: int) -> None:
     raise linalg.LinAlgError("Singular matrix")
 
 
-_SINGULAR = treatment(invalid="call", over="ignore", divide="ignore", under="ignore", call=_singular)
+_SINGULAR = new_error_state(invalid="call", over="ignore", divide="ignore", under="ignore", call=_singular)
 
 
 def _are_square(x: AnyArray, *others: object) -> bool:

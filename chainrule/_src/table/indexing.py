@@ -25,7 +25,14 @@ from chainrule._src.table.functional_scatter import (
     take_foreign_transpose,
 )
 from chainrule._src.table.shape import memory_order, with_memory_order
-from chainrule._src.tape.foreign import Foreign, beside, copied, innermost, writable, zeros_beside
+from chainrule._src.tape.foreign import (
+    Foreign,
+    are_writable,
+    constant_like,
+    copy_in_library,
+    innermost_foreign,
+    zeros_beside,
+)
 from chainrule._src.tape.protocol import holds_of, memory_of
 
 ndarray = np.ndarray
@@ -187,7 +194,7 @@ read = index  # an alias that a rule's parameter ``index`` does not shadow
 )
 def add_at(x: AnyArray, *, shape: object, index: object) -> AnyArray | None:
     """Return zeros of a shape, with x added at an index; values for the same element are summed."""
-    if not writable(x):
+    if not are_writable(x):
         return scatter_sum(x, shape, index)
     out = zeros_beside(x, shape, x.dtype)
     if _unique(index):
@@ -302,9 +309,9 @@ def scatter_add(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> An
     if is_foreign_index(index):
         added = take_along_foreign_transpose(np.broadcast_to(src, shape_of(index)), index, axis, shape_of(x)[axis])
         return x + added if shape_of(added) == shape_of(x) else x + embed_by_padding(added, shape_of(x), _corner(added))
-    if not writable(x, src):
+    if not are_writable(x, src):
         return x + scatter_sum(src, shape_of(x), _grid(index, axis)) if index.size else x
-    out = copied(x if is_array(src) else beside(src, x), "C")
+    out = copy_in_library(x if is_array(src) else constant_like(src, x), "C")
     if index.size:
         steps = [math.prod(out.shape[k + 1 :]) for k in range(out.ndim)]
         grid = _grid(nonnegative_indices(index, out.shape[axis], axis), axis)
@@ -330,8 +337,8 @@ def scatter(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> AnyArr
     """Return x with every element of src written at its index along an axis."""
     if not (is_array(x) and is_array(src)) and is_array(index):
         return scatter_write(x, src, _grid(index, axis)) if index.size else x
-    x = beside(innermost(index), x) if is_array(x) else x
-    out = copied(x)
+    x = constant_like(innermost_foreign(index), x) if is_array(x) else x
+    out = copy_in_library(x)
     if index.size:
         out[_grid(index, axis)] = src
     return out
@@ -455,7 +462,7 @@ def take_add(x: AnyArray, index: AnyArray, *, axis: int, length: int) -> AnyArra
     start = len(shape) - after - n
     if is_foreign_index(index):
         return take_foreign_transpose(x, index, axis, length)
-    if not writable(x):
+    if not are_writable(x):
         return scatter_sum(x, (*shape[:start], length, *shape[len(shape) - after :]), (*(slice(None),) * start, index))
     out = zeros_beside(x, (*shape[:start], length, *shape[len(shape) - after :]), x.dtype)
     if x.size:  # NumPy checks indices along an empty axis even where there is nothing to add

@@ -31,7 +31,7 @@ from chainrule._src.table.linalg import (
     solve_triangular,
     transposed_solution,
 )
-from chainrule._src.tape.foreign import Foreign, beside
+from chainrule._src.tape.foreign import Foreign, constant_like
 
 ndarray = np.ndarray
 _NARROW = 8  # up to this width, columns are eliminated one by one
@@ -113,7 +113,7 @@ def _info(x: AnyArray, of_one: Callable[[Any], int]) -> AnyArray | None:
     found = np.zeros(x.shape[:-2], np.int32)
     for index in np.ndindex(found.shape):
         found[index] = of_one(numbers[index])
-    return beside(x, found)
+    return constant_like(x, found)
 
 
 def _singular(matrix: AnyArray) -> int:

@@ -12,7 +12,7 @@ from chainrule._src.arrays.types import AnyArray, Params, TensorLike
 from chainrule._src.rules.kinds import call, linear
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table.indexing import take, take_add
-from chainrule._src.tape.versions import strided
+from chainrule._src.tape.versions import strided_view
 
 ndarray = np.ndarray
 
@@ -91,10 +91,10 @@ def as_strided(x: Any, *, size: Any, stride: Any, offset: int, x_stride: Any) ->
     """Return the elements at memory offsets offset + Σ index·stride from x's first; ``x_stride`` is None if x is contiguous."""
     if is_array(x) and x.flags.c_contiguous and all(size) and x_stride is None:
         start = x.reshape(-1)[offset:]
-        return strided(start, size, tuple(s * x.itemsize for s in stride))
+        return strided_view(start, size, tuple(s * x.itemsize for s in stride))
     if is_array(x) and x_stride is not None and x.strides == tuple(s * x.itemsize for s in x_stride) and all(size):
         at = np.unravel_index(int(element_indices(x.shape, x_stride, offset)), x.shape)  # the first element of the view
-        return strided(x[(*at, ...)], size, tuple(s * x.itemsize for s in stride))
+        return strided_view(x[(*at, ...)], size, tuple(s * x.itemsize for s in stride))
     return take(np.reshape(x, (-1,)), _elements(shape_of(x), size, stride, offset, x_stride), axis=-1)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Params, TensorLike
-from chainrule._src.rules.batching import broadcast_batch, leading_axes, reshape
+from chainrule._src.rules.batching import broadcast_batch, leading_axes, reshape_any
 from chainrule._src.rules.kinds import call, elementwise, opaque
 from chainrule._src.rules.kinds import linear as linear_row
 from chainrule._src.rules.primitive import Primitive
@@ -265,7 +265,7 @@ def _picks_batch(
     x = x if batched[0] else broadcast_batch(x, size)
     index = index if batched[1] else broadcast_batch(index, size)
     if batched[2] and len(shape_of(coef)) == 1:
-        coef = reshape(coef, (size, 1))
+        coef = reshape_any(coef, (size, 1))
     return prim(x, index, coef, **params)
 
 
@@ -363,8 +363,8 @@ def _linear_batch(
     x, weight, bias = payloads
     if batched == [True, False, False]:
         n, k = shape_of(x)[-2:]
-        out = prim(reshape(x, (size * n, k)), weight, bias)
-        return reshape(out, (size, n, shape_of(out)[-1]))
+        out = prim(reshape_any(x, (size * n, k)), weight, bias)
+        return reshape_any(out, (size, n, shape_of(out)[-1]))
     return leading_axes(prim, payloads, batched, size, params)
 
 

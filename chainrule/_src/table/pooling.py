@@ -12,7 +12,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.types import AnyArray, NumpyDType
 from chainrule._src.rules.kinds import call, discrete
-from chainrule._src.tape.foreign import beside, zeros_beside
+from chainrule._src.tape.foreign import constant_like, zeros_beside
 
 ndarray = np.ndarray
 _PLACES = {"places": (np.array([[0, 1], [1, 2], [-1, 2]]), np.array([[0, 2], [2, 3]]))}
@@ -129,7 +129,7 @@ def _argmax_of_windows(x: AnyArray, places: AnyArray) -> Any:
     windows = np.where(valid, windows, -1).reshape(math.prod(counts), -1)
     lines = np.take(np.reshape(x, (*x.shape[: x.ndim - axes], math.prod(spatial))), np.maximum(windows, 0), axis=-1)
     best = np.argmax(np.where(windows >= 0, lines, _lowest(x.dtype)), axis=-1)
-    chosen = beside(x, windows.ravel())[best + np.arange(len(windows)) * windows.shape[1]]
+    chosen = constant_like(x, windows.ravel())[best + np.arange(len(windows)) * windows.shape[1]]
     first = np.take_along_axis(windows, np.argmax(windows >= 0, axis=1)[:, None], 1)[:, 0]
     return np.reshape(np.where(chosen >= 0, chosen, first), (*x.shape[: x.ndim - axes], *counts))
 
@@ -144,5 +144,5 @@ def bag_argmax(x: AnyArray, *, members: AnyArray, ends: Any) -> AnyArray:
     for bag, (start, end) in enumerate(itertools.pairwise(ends)):
         if end > start:
             bag_rows = members[start:end]
-            best[..., bag, :] = beside(x, bag_rows)[np.argmax(x[..., bag_rows, :], axis=-2)]
+            best[..., bag, :] = constant_like(x, bag_rows)[np.argmax(x[..., bag_rows, :], axis=-2)]
     return best

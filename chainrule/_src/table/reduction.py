@@ -12,7 +12,7 @@ from chainrule._src.rules.primitive import TABLE
 from chainrule._src.rules.rules import conjugate
 from chainrule._src.rules.sums import accurate_scan, accurate_sum
 from chainrule._src.table.arithmetic import masked, sgn
-from chainrule._src.tape.foreign import divisor
+from chainrule._src.tape.foreign import safe_divisor
 from chainrule._src.tape.node import Node
 
 ndarray = np.ndarray
@@ -291,7 +291,7 @@ def log_softmax(x: object, *, axis: Dims) -> AnyArray:
 
 def _safe_ratio(x: AnyArray, out: AnyArray) -> AnyArray:
     zero = out == 0
-    return np.where(zero, 0, x / divisor(out, zero))
+    return np.where(zero, 0, x / safe_divisor(out, zero))
 
 
 def _norm_partial(x: AnyArray, out: AnyArray, ord: float) -> AnyArray:

@@ -9,7 +9,7 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType
 from chainrule._src.rules.kinds import call, opaque
 from chainrule._src.table.indexing import _grid, crop_to_index, gather, scatter, scatter_add
-from chainrule._src.tape.foreign import copied
+from chainrule._src.tape.foreign import copy_in_library
 
 ndarray = np.ndarray
 
@@ -76,7 +76,7 @@ def _products_before(target: AnyArray, factor: AnyArray) -> AnyArray:
 )
 def scatter_prod(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> AnyArray | None:
     """Return x with every element of src multiplied into the element at its index along an axis."""
-    out = copied(x)
+    out = copy_in_library(x)
     if index.size:
         np.multiply.at(out, _grid(index, axis), src)
     return out
@@ -138,7 +138,7 @@ def scatter_best(
     x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int, largest: bool, include_self: bool
 ) -> AnyArray | None:
     """Return the maximum (or minimum) of each element of x and the values scattered to it; ties share the gradient."""
-    out = copied(x)
+    out = copy_in_library(x)
     if not index.size:
         return out
     grid = _grid(index, axis)

@@ -14,13 +14,13 @@ from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType, Params, TensorLike
 from chainrule._src.rules.batching import batch_parameters, broadcast_batch, insert_axes, prepend_size
-from chainrule._src.rules.batching import reshape as to_shape
+from chainrule._src.rules.batching import reshape_any as to_shape
 from chainrule._src.rules.kinds import call, linear, unbroadcast
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table.functional_scatter import replace_region
 from chainrule._src.table.reduction import broadcast_to
 from chainrule._src.tape.foreign import zeros_beside
-from chainrule._src.tape.protocol import plain, strides_of
+from chainrule._src.tape.protocol import as_plain_array, strides_of
 
 ndarray = np.ndarray
 
@@ -338,7 +338,7 @@ def memory_order(a: AnyArray) -> list[int]:
 )
 def to_device(x: AnyArray, *, source: object, target: object) -> AnyArray:
     """Copy x to the GPU with the number ``target``, or to the host (None); ``source`` is where x is now."""
-    return clone.value(x) if source == target else plain(gpu.copy_to(getattr(x, "payload", x), target))
+    return clone.value(x) if source == target else as_plain_array(gpu.copy_to(getattr(x, "payload", x), target))
 
 
 @linear(transpose=lambda g: g, samples=[call((2, 3))], view=True, moves=True, structure="diagonal")

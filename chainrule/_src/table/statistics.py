@@ -10,7 +10,7 @@ from chainrule._src.rules.kinds import call, linear, opaque
 from chainrule._src.rules.sums import WIDER, accurate_sum
 from chainrule._src.table.indexing import scatter_add, take_along_axis
 from chainrule._src.table.reduction import EXTREMUM, count, extremum_jvp, extremum_vjp, restore_axes
-from chainrule._src.tape.foreign import divisor
+from chainrule._src.tape.foreign import safe_divisor
 
 # -- variance --------------------------------------------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ def _var_jvp(t: AnyArray, x: AnyArray, *, axis: tuple[int, ...], keepdims: bool,
 def _half_over(out: AnyArray) -> AnyArray:
     """Return 1 / (2·out), and 0 where out is 0."""
     zero = out == 0
-    return np.where(zero, 0, 0.5 / divisor(out, zero))
+    return np.where(zero, 0, 0.5 / safe_divisor(out, zero))
 
 
 _SAMPLES = [

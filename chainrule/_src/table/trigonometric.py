@@ -9,7 +9,7 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.kinds import elementwise
-from chainrule._src.tape.foreign import divisor
+from chainrule._src.tape.foreign import safe_divisor
 
 _SINH_REMEDY = "it grows as exp(x) and is infinite for x above 710 (float64), 89 (float32) or 11 (float16): tanh(x) is sinh(x) / cosh(x)"
 _DOMAIN_REMEDY = "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clip(-1 + eps, 1 - eps)"
@@ -59,7 +59,7 @@ def _over_squares(u: object, x: AnyArray, y: AnyArray) -> AnyArray:
     """Return u / (x² + y²), and 0 at the origin, without squares of tiny or huge numbers."""
     r = np.hypot(x, y)
     zero = r == 0
-    r = divisor(r, zero)
+    r = safe_divisor(r, zero)
     return np.where(zero, 0, u / r / r)
 
 

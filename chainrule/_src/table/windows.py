@@ -11,7 +11,7 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, ShapeLike, TensorLike
 from chainrule._src.rules.kinds import call, linear
 from chainrule._src.table.functional_scatter import scatter_sum
-from chainrule._src.tape.versions import strided
+from chainrule._src.tape.versions import strided_view
 
 ndarray = np.ndarray
 
@@ -39,7 +39,7 @@ def unfold(x: AnyArray, *, axis: int, size: int, step: int) -> AnyArray:
     shape[axis] = count
     width = strides[axis]
     strides[axis] *= step
-    return strided(x, (*shape, size), (*strides, width))
+    return strided_view(x, (*shape, size), (*strides, width))
 
 
 @linear(

@@ -17,23 +17,23 @@ from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.messages.errors import GRADIENT, LINEAR
 from chainrule._src.tape.eager import LOOPS
-from chainrule._src.tape.hooks import accumulated, pre_hooks, tensor_hooks
-from chainrule._src.tape.inplace import update
+from chainrule._src.tape.hooks import pre_hooks, run_post_accumulate_hooks, tensor_hooks
+from chainrule._src.tape.inplace import write_result
 from chainrule._src.tape.locks import new_lock
-from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule._src.tape.node import Edge, Hooks, Leaf, Pending
-from chainrule._src.tape.tensor import Tensor, grad_array, wrap, wrapped
-from chainrule._src.tape.versions import about_to_write, wrote
+from chainrule._src.tape.tensor import Tensor, grad_array, tensor_of, wrap
+from chainrule._src.tape.versions import about_to_write, note_write
 
 ndarray = np.ndarray
 new = object.__new__
 _ACCUMULATE = new_lock()
-_PASSES = 7  # number of backward passes whose source lines a leaf keeps, besides the latest
+KEPT_PASSES = 7  # number of backward passes whose source lines a leaf keeps, besides the latest
 
 
 def write_plain(leaf_cotangents: Pending, escaped: set[int]) -> bool:
     """Set or add to ``.grad`` of all leaves in C. Return False, with nothing written, if a leaf needs the slow path."""
-    if LOOPS is None or SPECIAL:
+    if LOOPS is None or ACTIVE_MODES:
         return False
     with _ACCUMULATE:
         return LOOPS.write_grads(leaf_cotangents, LOCAL.sweep.freed, GRADIENT, escaped)
@@ -94,10 +94,10 @@ def write_grads(
                 fresh_grads.append(_unshared_tensor(g, escaped))
                 continue
             leaf.added += 1
-            leaf.passes = (*leaf.passes[-_PASSES:], freed)
+            leaf.passes = (*leaf.passes[-KEPT_PASSES:], freed)
             if not create_graph and LOCAL.recorder is not None and 0 not in old._raw.strides:
-                LOCAL.recorder.bring(old)
-                update(old, wrap(old._raw + _raw(g)), "backward")
+                LOCAL.recorder.lift(old)
+                write_result(old, wrap(old._raw + _raw(g)), "backward")
             elif not create_graph and type(g) is ndarray and type(old._raw) is ndarray and _may_add_to(old, leaf):
                 leaf.grad = old._raw
                 sums.append(old._raw)
@@ -105,10 +105,10 @@ def write_grads(
             else:
                 owners.append(leaf)
                 fresh.append(tensor)
-                fresh_grads.append(wrapped(old + g) if create_graph else wrap(old._raw + _raw(g)))
+                fresh_grads.append(tensor_of(old + g) if create_graph else wrap(old._raw + _raw(g)))
         for tensor, g in retained:
             fresh.append(tensor)
-            fresh_grads.append(_unshared_tensor(g, escaped) if tensor._grad is None else tensor._grad + wrapped(g))
+            fresh_grads.append(_unshared_tensor(g, escaped) if tensor._grad is None else tensor._grad + tensor_of(g))
         writes = [
             *zip(repeat(np.add), sums, addends, sums),
             *zip(repeat(setattr), owners, repeat("grad"), map(grad_array, fresh_grads)),
@@ -117,7 +117,7 @@ def write_grads(
         # This loop runs in C from start to end, so no signal handler and no other thread interrupts it.
         deque(starmap(call, writes), 0)
     for hooks, tensor, g in hooked:
-        accumulated(hooks, tensor, g, create_graph)
+        run_post_accumulate_hooks(hooks, tensor, g, create_graph)
 
 
 def _may_add_to(old: Tensor, leaf: Leaf) -> bool:
@@ -129,7 +129,7 @@ def _may_add_to(old: Tensor, leaf: Leaf) -> bool:
         if 0 in data.strides:  # expanded: several elements share memory
             return False
         about_to_write(data)
-        wrote(data, "backward", LOCAL.sweep.freed.where)
+        note_write(data, "backward", LOCAL.sweep.freed.where)
     return True
 
 
@@ -154,7 +154,7 @@ def _unshared_tensor(g: Any, escaped: set[int]) -> Tensor:
             g = g.copy("K" if g.base is None else "C")
         escaped.add(id(g))
         tensor = new(Tensor)  # no InferenceTensor, also in inference mode
-        tensor._raw = g if not SPECIAL or LOCAL.recorder is None else LOCAL.recorder.made(tensor, g)
+        tensor._raw = g if not ACTIVE_MODES or LOCAL.recorder is None else LOCAL.recorder.wrap_new_data(tensor, g)
         tensor._edge = None
         tensor._cut = GRADIENT
         return tensor

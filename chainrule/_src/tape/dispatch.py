@@ -20,15 +20,15 @@ from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.devices import on_one_device
 from chainrule._src.tape.eager import LOOPS, new_node
 from chainrule._src.tape.fp_warnings import at_users_line, is_ours
-from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule._src.tape.node import Aval, Edge, Node, Output, next_seq
 from chainrule._src.tape.protocol import ArrayLike
-from chainrule._src.tape.protocol import plain as plain_array
-from chainrule._src.tape.saved import pack
+from chainrule._src.tape.protocol import as_plain_array as plain_array
+from chainrule._src.tape.saved import pack_saved
 from chainrule._src.tape.tensor import InferenceTensor, Tensor, wrap
-from chainrule._src.tape.unrecorded import check_has_derivative, check_inference, unrecorded
-from chainrule._src.tape.versions import protected
-from chainrule._src.tape.view import viewed
+from chainrule._src.tape.unrecorded import check_has_derivative, check_inference, unrecorded_tensors
+from chainrule._src.tape.versions import saveable_array
+from chainrule._src.tape.view import register_if_view
 
 ndarray = np.ndarray
 new = object.__new__
@@ -60,8 +60,8 @@ def bind(prim: Primitive, operands: tuple[Tensor, *tuple[Any, ...]], params: Par
 def bind(prim: Primitive, operands: Sequence[Any], params: Params) -> Any: ...
 def bind(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
     """Apply a primitive to operands of any kind."""
-    if SPECIAL and LOCAL.recorder is not None:
-        operands = LOCAL.recorder.bring_all(operands)
+    if ACTIVE_MODES and LOCAL.recorder is not None:
+        operands = LOCAL.recorder.lift_all(operands)
     if len(operands) == 1:
         (x,) = operands
         if type(x) is Tensor and type(x._raw) is ndarray and len(prim.outputs) == 1:
@@ -85,7 +85,7 @@ def bind(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any
     if foreign:
         operands = on_one_device(operands)
     if highest_rank == 0:
-        if SPECIAL and LOCAL.watch is not None:
+        if ACTIVE_MODES and LOCAL.watch is not None:
             return LOCAL.watch.forward(prim, operands, params)
         return prim.value(*operands, **params)
     if highest_rank & 1:
@@ -126,7 +126,7 @@ def record(prim: Primitive, operands: Sequence[TensorLike], params: Params, tens
             datas.append(_snapshot(x) if tensor_rank > 1 and isinstance(x, Tensor) else plain_array(x))
             edges.append(None)
             plain = plain or isinstance(x, ndarray)
-    watch = LOCAL.watch if SPECIAL else None
+    watch = LOCAL.watch if ACTIVE_MODES else None
     if tensor_rank > 1:
         handler = INTERPRETERS[type(data)]  # ``data`` has the highest rank now
         out = (
@@ -137,30 +137,30 @@ def record(prim: Primitive, operands: Sequence[TensorLike], params: Params, tens
     else:
         out = at_users_line(_value, prim, datas, params) if is_ours(prim) else prim.value(*datas, **params)
     several = isinstance(out, tuple)
-    if not needs or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or (several and not out):
-        return unrecorded(prim, operands, out, needs, params)
+    if not needs or not prim.differentiable or (ACTIVE_MODES and not LOCAL.mode.records) or (several and not out):
+        return unrecorded_tensors(prim, operands, out, needs, params)
     if not several:
         if type(out) is not ndarray:
             out = unscalar(out)
         if out.dtype.kind not in "fc":
             check_has_derivative(prim, out)
-            return unrecorded(prim, operands, out, needs, params)
+            return unrecorded_tensors(prim, operands, out, needs, params)
     in_avals = _in_avals(prim, datas, out[0] if several else out)
     saved = _saved(prim, datas, edges, out) if prim.saves else ()
     if plain and saved:
-        saved = tuple([protected(v) if type(v) is ndarray and any(v is x for x in operands) else v for v in saved])
+        saved = tuple([saveable_array(v) if type(v) is ndarray and any(v is x for x in operands) else v for v in saved])
     if inference and not LOCAL.traced:
         check_inference(prim, operands, saved)
     node = new_node(prim, params, tuple(edges), saved, in_avals)
-    if SPECIAL:
+    if ACTIVE_MODES:
         _apply_thread_hooks(node)
     if not several:
         tensor = new(Tensor)
         tensor._raw = out
         tensor._edge = node
         if prim.view:
-            viewed(tensor, operands[0], prim, params)
-        if SPECIAL and LOCAL.recorder is not None:
+            register_if_view(tensor, operands[0], prim, params)
+        if ACTIVE_MODES and LOCAL.recorder is not None:
             LOCAL.recorder.note_holder(tensor, out)
         results: Any = tensor
     else:
@@ -177,30 +177,35 @@ def _snapshot(x: Tensor) -> AnyArray:
 
 def record_unary(prim: Primitive, x: Tensor, params: Params, out: AnyArray | None = None) -> Tensor:
     """Record an operation on one tensor of an ndarray. ``out`` is the value, if the caller has computed it."""
-    if SPECIAL and LOCAL.recorder is not None:
+    if ACTIVE_MODES and LOCAL.recorder is not None:
         return bind(prim, (x,), params)
     data = x._raw
     edge = x._edge
     dtype = data.dtype
     if out is None:
-        if SPECIAL and LOCAL.watch is not None:
+        if ACTIVE_MODES and LOCAL.watch is not None:
             out = LOCAL.watch.forward(prim, (data,), params)
         else:
             out = at_users_line(_value, prim, (data,), params) if is_ours(prim) else prim.value(data, **params)
         if type(out) is not ndarray:
             out = unscalar(out)
-    if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or out.dtype.kind not in "fc":
-        return unrecorded(prim, (x,), out, edge is not None, params)
+    if (
+        edge is None
+        or not prim.differentiable
+        or (ACTIVE_MODES and not LOCAL.mode.records)
+        or out.dtype.kind not in "fc"
+    ):
+        return unrecorded_tensors(prim, (x,), out, edge is not None, params)
     in_avals = ((data.shape, dtype),) if prim.needs_avals or out.dtype is not dtype or dtype.kind == "c" else None
     saved = tuple([out if name == "out" else data for name in prim.saves]) if prim.saves else ()
     node = new_node(prim, params, (edge,), saved, in_avals)
-    if SPECIAL:
+    if ACTIVE_MODES:
         _apply_thread_hooks(node)
     tensor = new(Tensor)
     tensor._raw = out
     tensor._edge = node
     if prim.view:
-        viewed(tensor, x, prim, params)
+        register_if_view(tensor, x, prim, params)
     return tensor
 
 
@@ -213,7 +218,7 @@ Primitive.bind = staticmethod(bind)
 def _apply_thread_hooks(node: Node) -> None:
     """Apply this thread's saved-tensor hooks and watches to a new node."""
     if LOCAL.saved_hooks and node.saved:
-        pack(node)
+        pack_saved(node)
     if LOCAL.watch is not None:
         LOCAL.watch.recorded(node)
 

@@ -22,10 +22,10 @@ from chainrule._src.rules.rules import unbroadcast
 from chainrule._src.tape import fp_warnings, versions
 from chainrule._src.tape import node as tape
 from chainrule._src.tape.levels import call_untraced
-from chainrule._src.tape.modes import LOCAL, MODES, SPECIAL, WATCHES
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, MODES, WATCHES
 from chainrule._src.tape.node import Freed, Leaf, Node, Output, next_seq
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.view import View, viewed
+from chainrule._src.tape.view import View, register_if_view
 
 #: the shared parameters of operations without parameters
 NO_PARAMS: Params = {}
@@ -104,7 +104,7 @@ def _join_kind(prim: Primitive) -> int:
     return 0
 
 
-def share(prim: Primitive, value: object) -> None:
+def register_parallel_value(prim: Primitive, value: object) -> None:
     """Register another function with the same results that computes a primitive's value for large arrays."""
     _VALUES[prim] = value
     op = getattr(prim, "c_op", None)
@@ -119,14 +119,16 @@ def _connect() -> Any:
         return None
     names = {
         "Tensor": Tensor, "Node": Node, "Output": Output, "Leaf": Leaf, "View": View, "Freed": Freed, "Primitive": Primitive,
-        "Where": Where, "Cut": Cut, "Written": versions.Written, "WRITES": versions.WRITES, "new_written": versions.record_of,
+        "Where": Where, "Cut": Cut, "WriteRecord": versions.WriteRecord, "WRITES": versions.WRITES, "new_write_record": versions.record_of,
         "WRITING": versions.WRITING, "Lender": versions.Lender, "BEFORE_WRITE": versions.BEFORE_WRITE,
-        "LOCAL": LOCAL, "WATCHES": WATCHES,
-        "call_untraced": call_untraced, "modes": (MODES[True, False, False], MODES[False, False, False], MODES[False, False, True]),
-        "UNREAD": UNREAD, "user_line": user_line, "wrote": versions.wrote,
-        "CLOCK": versions.CLOCK, "SPECIAL": SPECIAL, "USER_FILES": USER_FILES, "note_frame": note_frame, "counter": next_seq.__self__,  # type: ignore[attr-defined]
-        "NO_PARAMS": NO_PARAMS, "viewed": viewed, "unbroadcast": unbroadcast, "operations": RECORDED, "add": np.add,
-        "make_op": make_op, "trace_value": trace_value, "trace_rule": trace_rule, "_getframe": _getframe, "protected": versions.protected,
+        "LOCAL": LOCAL, "WATCHES": WATCHES, "call_untraced": call_untraced,
+        "modes": (MODES[True, False, False], MODES[False, False, False], MODES[False, False, True]),
+        "UNREAD": UNREAD, "user_line": user_line, "note_write": versions.note_write,
+        "CLOCK": versions.CLOCK, "ACTIVE_MODES": ACTIVE_MODES, "USER_FILES": USER_FILES, "note_frame": note_frame,
+        "counter": next_seq.__self__,  # type: ignore[attr-defined]
+        "NO_PARAMS": NO_PARAMS, "register_if_view": register_if_view, "unbroadcast": unbroadcast, "operations": RECORDED, "add": np.add,
+        "make_op": make_op, "trace_value": trace_value, "trace_rule": trace_rule, "_getframe": _getframe,
+        "saveable_array": versions.saveable_array,
     }  # fmt: skip
     try:
         loops.connect(names)
@@ -138,7 +140,7 @@ def _connect() -> Any:
 
 LOOPS: Any = _connect()
 if LOOPS is not None and fp_warnings.VARIABLE is not None:
-    LOOPS.connect_error_state(fp_warnings.VARIABLE, fp_warnings.twin_of)
+    LOOPS.connect_error_state(fp_warnings.VARIABLE, fp_warnings.internal_error_state)
     fp_warnings.at_users_line = LOOPS.call_in_error_state
 new_node = tape.new_node if LOOPS is None else LOOPS.new_node
 if LOOPS is not None:

@@ -29,11 +29,11 @@ from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.foreign import zeros_beside
 from chainrule._src.tape.fp_warnings import at_users_line, is_ours
 from chainrule._src.tape.hooks import post_hooks, pre_hooks, tensor_hooks
-from chainrule._src.tape.modes import LOCAL, SPECIAL, switch
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, switch_mode
 from chainrule._src.tape.node import Edge, Edges, Freed, Leaf, Node, Output, Pending, leading_to
 from chainrule._src.tape.saved import check_saved, saved_tensors
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.ties import add_zeros_at_ties, tied, visited_ties
+from chainrule._src.tape.ties import add_zeros_at_ties, tied_cotangents, visited_ties
 from chainrule._src.tape.versions import CLOCK, GUARDED, check_guarded
 
 ndarray = np.ndarray
@@ -156,7 +156,7 @@ class Sweep:
             raise errors.second_backward(node)
         if type(g) is list:
             g = _fill_missing_cotangents(node, g)
-        watch = LOCAL.watch if SPECIAL else None
+        watch = LOCAL.watch if ACTIVE_MODES else None
         rule = node.pullback if watch is None else watch.backward
         if not is_ours(node.prim):
             grads = rule(node, g, saved, edges)
@@ -165,7 +165,7 @@ class Sweep:
         else:
             grads = at_users_line(rule, node, g, saved, edges)
         if create_graph and self.ties and node.prim.tied:
-            grads = tied(node, grads)
+            grads = tied_cotangents(node, grads)
         if hooks is not None and hooks.post:
             grads = post_hooks(grads, g, hooks, create_graph)
             if len(grads) == 1 and grads[0] is None:
@@ -225,9 +225,9 @@ def sweep(
     try:
         LOCAL.sweep = state
         if create_graph:
-            switch(outer_mode.with_grad(True))
+            switch_mode(outer_mode.with_grad(True))
         leaf_cotangents = _visit(state)
-        if SPECIAL and LOCAL.watch is not None:
+        if ACTIVE_MODES and LOCAL.watch is not None:
             LOCAL.watch.leaf_gradients(leaf_cotangents)
         plain = accumulate and targets is None and not (create_graph or state.retained or state.notes)
         if not (plain and write_plain(leaf_cotangents, state.escaped)):
@@ -242,9 +242,9 @@ def sweep(
         mode, hooks = LOCAL.mode, LOCAL.saved_hooks
         LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks = outer_sweep, outer_mode, outer_hooks
         if mode.records is not outer_mode.records:
-            SPECIAL.pop() if outer_mode.records else SPECIAL.append(None)
+            ACTIVE_MODES.pop() if outer_mode.records else ACTIVE_MODES.append(None)
         if hooks is not outer_hooks:  # Ctrl-C interrupted the exit of a context
-            del SPECIAL[: max(0, len(hooks) - len(outer_hooks))]
+            del ACTIVE_MODES[: max(0, len(hooks) - len(outer_hooks))]
     return [] if targets is None else list(map(state.captured.get, targets))
 
 
@@ -254,7 +254,7 @@ def _visit(state: Sweep) -> Pending:
     order: list[Any] | None = None
     owned: set[Edge] = set()  # edges whose pending cotangent was allocated here, so that it can be added to in place
     traced = LOCAL.recorder is not None and LOCAL.watch is None and not state.create_graph
-    if LOOPS is not None and (traced or not SPECIAL):
+    if LOOPS is not None and (traced or not ACTIVE_MODES):
         found = LOOPS.sweep(
             list(state.roots), list(state.cotangents), state.order, state.wanted, state.captured, state.freed, bool(state.retain_graph),
             bool(state.create_graph), check_saved, state.visit, Tensor.__add__ if state.create_graph else _sum, state if traced else None,

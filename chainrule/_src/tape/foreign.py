@@ -23,7 +23,7 @@ from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.libraries import is_foreign, library_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.messages import errors
-from chainrule._src.tape.protocol import FOREIGN, ArrayLike, array_function, array_ufunc, plain
+from chainrule._src.tape.protocol import FOREIGN, ArrayLike, array_function, array_ufunc, as_plain_array
 
 ndarray = np.ndarray
 
@@ -95,7 +95,7 @@ class Foreign(ArrayLike):
     def _call(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params, out: Any) -> Any:
         """Call a NumPy function on the library's arrays. If the library lacks it, call its form in ``FORMS``."""
         if out is not None and out is not Ellipsis:
-            if writable(target := out[0] if isinstance(out, tuple) else out):
+            if are_writable(target := out[0] if isinstance(out, tuple) else out):
                 target[...] = self._call(function, args, kwargs, None)
                 return target
             raise errors.foreign_lacks(self, f"{function.__name__}(..., out=)")
@@ -111,8 +111,8 @@ class Foreign(ArrayLike):
             args, kwargs = _by_keyword(function, args, kwargs)
         try:
             if own is not None:
-                return adopted(own(*_opened(args), **_opened(kwargs)))
-            return adopted(library.call(function, self.payload, _opened(args), _opened(kwargs)))
+                return wrap_foreign_results(own(*_opened(args), **_opened(kwargs)))
+            return wrap_foreign_results(library.call(function, self.payload, _opened(args), _opened(kwargs)))
         except Exception as error:
             if form is not None:
                 return form(*args, **kwargs)
@@ -129,12 +129,12 @@ class Foreign(ArrayLike):
         """Apply a function of ndarrays elementwise to this array and the other operands, which broadcast."""
         if self.library.elementwise is None:
             raise errors.foreign_lacks(self, getattr(function, "__name__", "this function").strip("_"))
-        return adopted(self.library.elementwise(function, self.payload, *_opened(others)))
+        return wrap_foreign_results(self.library.elementwise(function, self.payload, *_opened(others)))
 
     def by_row(self, name: str, form: AnyFunction, **params: object) -> AnyArray:
         """Compute a primitive whose value writes into ndarrays, by the library's own implementation or by ``form``."""
         own = self.library.rows.get(name)
-        return form(self, **params) if own is None else adopted(own(self.payload, **params))
+        return form(self, **params) if own is None else wrap_foreign_results(own(self.payload, **params))
 
     def like(self, other: object) -> Foreign:
         """Return this array with the chunks of another array of the same shape."""
@@ -164,7 +164,7 @@ class Foreign(ArrayLike):
         if any(map(_is_scalar_bool, items)):
             return self._take_positions(items)
         try:
-            return adopted(self.library.element(self.payload, _opened(_without_masks(items))))
+            return wrap_foreign_results(self.library.element(self.payload, _opened(_without_masks(items))))
         except Exception as error:
             if any(isinstance(item, ndarray) for item in items):
                 return self._take_positions(items)
@@ -186,7 +186,7 @@ class Foreign(ArrayLike):
         """Return a view of this memory with this shape and these strides."""
         if self.library.strided is None:
             raise errors.foreign_lacks(self, "lib.stride_tricks.as_strided")
-        return adopted(self.library.strided(self.payload, shape, strides))
+        return wrap_foreign_results(self.library.strided(self.payload, shape, strides))
 
     def reshape(self, *shape: int | tuple[int, ...]) -> AnyArray:
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
@@ -200,15 +200,15 @@ class Foreign(ArrayLike):
     def astype(self, dtype: NumpyDType, copy: bool = True) -> AnyArray:
         if self.dtype == dtype:
             return self
-        return adopted(self.library.call(lambda: self.payload.astype(dtype), self.payload, (), {}))
+        return wrap_foreign_results(self.library.call(lambda: self.payload.astype(dtype), self.payload, (), {}))
 
     @property
     def real(self) -> AnyArray:
-        return adopted(np.real(self.payload)) if self.dtype.kind == "c" else self
+        return wrap_foreign_results(np.real(self.payload)) if self.dtype.kind == "c" else self
 
     @property
     def imag(self) -> AnyArray:
-        return adopted(np.imag(self.payload))
+        return wrap_foreign_results(np.imag(self.payload))
 
     # -- the methods of ``ArrayLike`` --------------------------------------------------------------------------------------
 
@@ -343,14 +343,16 @@ def _without_masks(items: tuple[Any, ...]) -> Any:
     return tuple(found)
 
 
-def adopted(x: Any) -> Any:
+def wrap_foreign_results(x: Any) -> Any:
     """Wrap the arrays in a library function's result in ``Foreign``, also inside a tuple or a list."""
     if is_foreign(type(x)):
         return Foreign(x)
     if isinstance(x, np.generic):
         return np.asarray(x)
     if isinstance(x, (tuple, list)):
-        return type(x)(map(adopted, x)) if not hasattr(x, "_make") else x._make(map(adopted, x))
+        return (
+            type(x)(map(wrap_foreign_results, x)) if not hasattr(x, "_make") else x._make(map(wrap_foreign_results, x))
+        )
     return x
 
 
@@ -359,7 +361,7 @@ def in_memory(values: list[Any]) -> list[Any]:
 
     Lazy arrays are computed together, so that shared work is done once.
     """
-    found = [plain(x) if is_foreign(type(x)) else x for x in values]
+    found = [as_plain_array(x) if is_foreign(type(x)) else x for x in values]
     indices = [i for i, x in enumerate(found) if type(x) is Foreign]
     if not indices:
         return found
@@ -409,7 +411,7 @@ def _is_data_type(kind: type) -> bool:
     )
 
 
-def innermost(x: object) -> Foreign | None:
+def innermost_foreign(x: object) -> Foreign | None:
     """Return the ``Foreign`` inside a tensor or a transformation's value; None if its values are in an ndarray."""
     while x is not None and type(x) is not ndarray:
         if type(x) is Foreign:
@@ -420,7 +422,7 @@ def innermost(x: object) -> Foreign | None:
 
 def gpu_number(x: object) -> int | None:
     """Return the number of the GPU that holds an array's or a tensor's values; None for main memory."""
-    found = innermost(x)
+    found = innermost_foreign(x)
     return None if found is None else found.library.gpu(found.payload)
 
 
@@ -434,38 +436,38 @@ def of_elements(function: AnyFunction) -> AnyFunction:
     return value
 
 
-def writable(*xs: object) -> bool:
+def are_writable(*xs: object) -> bool:
     """Return whether all are arrays whose memory a rule can write: those of NumPy and CuPy."""
     return all(is_array(x) or (type(x) is Foreign and x.library.strided is not None) for x in xs)
 
 
 def zeros_beside(x: object, shape: Sequence[int], dtype: DTypeLike) -> Any:
     """Return zeros on the device and in the library of an array or a tensor."""
-    found = innermost(x)
+    found = innermost_foreign(x)
     return np.zeros(shape, dtype) if found is None else np.zeros_like(found, np.dtype(dtype), shape=tuple(shape))
 
 
-def divisor(x: TensorLike, zero: AnyArray) -> AnyArray:
+def safe_divisor(x: TensorLike, zero: AnyArray) -> AnyArray:
     """Return x as a divisor: with 1, in the unit of x, at the elements where ``zero`` is True."""
-    found = None if type(x) is ndarray else innermost(x)
+    found = None if type(x) is ndarray else innermost_foreign(x)
     if found is None or (units := getattr(found.payload, "units", None)) is None:
         return np.where(zero, 1, x)
-    return np.where(zero, adopted(found.dtype.type(1) * units), x)
+    return np.where(zero, wrap_foreign_results(found.dtype.type(1) * units), x)
 
 
-def beside(x: AnyArray | None, constant: AnyArray) -> AnyArray:
+def constant_like(x: AnyArray | None, constant: AnyArray) -> AnyArray:
     """Return a constant on the device and in the library of ``x``; unchanged if it is there already."""
     if type(x) is not Foreign or type(constant) is Foreign:
         return constant
     return zeros_beside(x, constant.shape, constant.dtype) + constant
 
 
-def row_order(x: AnyArray) -> AnyArray:
+def in_row_order(x: AnyArray) -> AnyArray:
     """Return the array in C order; an ndarray is not copied if it is in C order."""
-    return copied(x, "C") if type(x) is Foreign else np.ascontiguousarray(x)
+    return copy_in_library(x, "C") if type(x) is Foreign else np.ascontiguousarray(x)
 
 
-def copied(x: AnyArray, order: Literal["K", "A", "C", "F"] = "K") -> Any:
+def copy_in_library(x: AnyArray, order: Literal["K", "A", "C", "F"] = "K") -> Any:
     """Return a copy with its own memory, in the library of the array."""
     return np.copy(x, order) if type(x) is Foreign else np.array(x, order=order, copy=True)
 

@@ -26,7 +26,7 @@ _ARITHMETIC = {
 }
 
 
-def beside(symbol: str, function: Callable[[Any, Any], Any], x: AnyArray, other: object) -> Any:
+def operate_with_foreign(symbol: str, function: Callable[[Any, Any], Any], x: AnyArray, other: object) -> Any:
     """Return the result of an operator on x (a tensor or an Array) and an object of another library, or NotImplemented.
 
     Args:

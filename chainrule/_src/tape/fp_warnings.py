@@ -58,7 +58,7 @@ class Writer:
         return None
 
 
-def twin_of(error_state: object) -> object:
+def internal_error_state(error_state: object) -> object:
     """Return the error state to set while this package computes, given the user's; None if the user's needs no change."""
     entry = _twins.get(id(error_state))
     if entry is None or entry[0] is not error_state:
@@ -79,7 +79,7 @@ def _state_with_writer(error_state: object) -> object:
     )
 
 
-def treatment(**settings: object) -> object:
+def new_error_state(**settings: object) -> object:
     """Return an error state with these settings of ``np.errstate``, for ``VARIABLE``; None before NumPy 2."""
     return None if VARIABLE is None else _umath._make_extobj(**settings)
 
@@ -92,7 +92,7 @@ def users_error_state() -> object:
     return writer.error_state if type(writer) is Writer else VARIABLE.get()
 
 
-def modes() -> dict[str, str]:
+def user_error_modes() -> dict[str, str]:
     """Return the user's settings of ``np.errstate``: the value of ``np.geterr()`` outside of this package."""
     writer: Any = np.geterrcall()
     settings: Any = writer.modes if type(writer) is Writer else np.geterr()
@@ -107,7 +107,7 @@ def is_ours(prim: Primitive) -> bool:
 def at_users_line(function: AnyFunction, *args: object) -> Any:
     """Call a function. NumPy's warnings in it name the user's line."""
     outer_state = None if VARIABLE is None else VARIABLE.get()
-    package_state = None if VARIABLE is None else twin_of(outer_state)
+    package_state = None if VARIABLE is None else internal_error_state(outer_state)
     if package_state is None:
         return function(*args)
     try:
@@ -117,7 +117,7 @@ def at_users_line(function: AnyFunction, *args: object) -> Any:
         VARIABLE.set(outer_state)
 
 
-def located(function: AnyFunction) -> AnyFunction:
+def with_user_location(function: AnyFunction) -> AnyFunction:
     """Wrap a function so that NumPy's warnings in it name the user's line."""
 
     @functools.wraps(function)

@@ -15,7 +15,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, Cotangents
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import LOCAL, grad_mode
 from chainrule._src.tape.node import Edge, Hooks
-from chainrule._src.tape.tensor import Tensor, wrapped
+from chainrule._src.tape.tensor import Tensor, tensor_of
 
 ndarray = np.ndarray
 
@@ -28,7 +28,7 @@ def tensor_hooks(
         with grad_mode(create_graph):
             for hook in list(hooks.tensor.values()):
                 mark_escaped(g)
-                result = hook(wrapped(g))
+                result = hook(tensor_of(g))
                 if result is not None:
                     g = _bare(_replacement(hook, result, g), create_graph)
         mark_escaped(g)
@@ -42,7 +42,7 @@ def tensor_hooks(
 def pre_hooks(g: object, hooks: Hooks, create_graph: bool) -> Any:
     """Run the hooks before a node's rule. They get the cotangents of its outputs and may replace them."""
     parts = g if type(g) is list else [g]
-    grads = tuple(None if p is None else wrapped(p) for p in parts)
+    grads = tuple(None if p is None else tensor_of(p) for p in parts)
     with grad_mode(create_graph):
         for hook in list(hooks.pre.values()):
             grads = _replacements(hook, hook(grads), grads)
@@ -53,8 +53,8 @@ def pre_hooks(g: object, hooks: Hooks, create_graph: bool) -> Any:
 
 def post_hooks(grads: Cotangents, g: object, hooks: Hooks, create_graph: bool) -> Cotangents:
     """Run the hooks after a node's rule. They get its cotangents of inputs and outputs and may replace the former."""
-    replaced = tuple(None if r is None else wrapped(r) for r in grads)
-    outs = tuple(None if p is None else wrapped(p) for p in (g if type(g) is tuple else (g,)))
+    replaced = tuple(None if r is None else tensor_of(r) for r in grads)
+    outs = tuple(None if p is None else tensor_of(p) for p in (g if type(g) is tuple else (g,)))
     with grad_mode(create_graph):
         for hook in list(hooks.post.values()):
             replaced = _replacements(hook, hook(replaced, outs), replaced)
@@ -99,7 +99,7 @@ def mark_escaped(*gradients: object) -> None:
                 sweep.escaped.add(id(g if g.base is None else g.base))
 
 
-def accumulated(hooks: Hooks, tensor: Tensor, g: AnyArray, create_graph: bool) -> None:
+def run_post_accumulate_hooks(hooks: Hooks, tensor: Tensor, g: AnyArray, create_graph: bool) -> None:
     """Run the hooks of a leaf after its ``.grad`` is written."""
     with grad_mode(create_graph):
         for hook in list(hooks.post_accumulate.values()):
@@ -107,4 +107,4 @@ def accumulated(hooks: Hooks, tensor: Tensor, g: AnyArray, create_graph: bool) -
             if result is not None:
                 raise errors.hook_returned(hook) if isinstance(result, Tensor) else errors.hook_type("Variable", result)
         for hook in list(hooks.post.values()):
-            _replacements(hook, hook((), (wrapped(g),)), ())
+            _replacements(hook, hook((), (tensor_of(g),)), ())

@@ -1,6 +1,6 @@
 """In-place operations on tensors and on views that share memory with a base.
 
-``update(tensor, result, op)`` completes an in-place operation: the caller has computed ``result`` out of place. It
+``write_result(tensor, result, op)`` completes an in-place operation: the caller has computed ``result`` out of place. It
 writes the value into the tensor's memory, and the result's history becomes the tensor's. If the tensor is a view, the
 history of its base continues with a CopySlices node, and the edges of all views of the base are rebuilt from the base.
 
@@ -23,12 +23,12 @@ from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape import dispatch
 from chainrule._src.tape.eager import new_node
 from chainrule._src.tape.foreign import Foreign
-from chainrule._src.tape.modes import LOCAL, SPECIAL, grad_mode, recording
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, grad_mode, is_recording
 from chainrule._src.tape.node import Edge, Leaf
-from chainrule._src.tape.protocol import detached, memory_of
-from chainrule._src.tape.tensor import InferenceTensor, Tensor, hold, wrap
-from chainrule._src.tape.versions import BEFORE_WRITE, about_to_write, wrote
-from chainrule._src.tape.view import Through, View, ViewStep, is_read_only, views_of
+from chainrule._src.tape.protocol import memory_of, strip_derivatives
+from chainrule._src.tape.tensor import InferenceTensor, Tensor, set_tensor_data, wrap
+from chainrule._src.tape.versions import BEFORE_WRITE, about_to_write, note_write
+from chainrule._src.tape.view import FunctionViewStep, View, ViewStep, is_read_only, views_of
 
 if TYPE_CHECKING:
     from chainrule._src.tape.levels import Level
@@ -63,7 +63,7 @@ def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
 
 def _layout_in_base(view: View) -> NumpyArray:
     """Return an array with the memory layout that a view of a transformation's value has if its base is an ndarray."""
-    if passes_through(view.steps):
+    if has_function_step(view.steps):
         return np.empty(0)
     part = replay_view(np.empty(shape_of(view.base._raw), bool), view.steps)
     return part if type(part) is ndarray else np.empty(0)
@@ -71,12 +71,12 @@ def _layout_in_base(view: View) -> NumpyArray:
 
 def check_mode(tensor: Tensor, op: str) -> None:
     """Raise if the mode of this thread does not allow writes into the tensor."""
-    if SPECIAL and LOCAL.recorder is not None:
-        LOCAL.recorder.bring(tensor)
+    if ACTIVE_MODES and LOCAL.recorder is not None:
+        LOCAL.recorder.lift(tensor)
     view = tensor._view
     if view is None:
         tensor._view = None  # a slot that is set is read faster
-    if (tensor._edge is not None or (view is not None and view.base._edge is not None)) and recording():
+    if (tensor._edge is not None or (view is not None and view.base._edge is not None)) and is_recording():
         check_history(tensor, op)
     if type(tensor) is InferenceTensor and not LOCAL.mode.inference:
         raise errors.inference_in_place(op)
@@ -100,7 +100,7 @@ def check_history(tensor: Tensor, op: str) -> None:
         raise errors.leaf_in_place(tensor, op)
 
 
-def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
+def write_result(tensor: Tensor, result: Tensor, op: str) -> Tensor:
     """Write ``result`` into the tensor's memory and make the result's history the tensor's."""
     data, new = tensor._raw, result._raw
     if new.shape != data.shape:
@@ -118,20 +118,20 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
     if not arrays and result._edge is not None and level_of(new) < level_of(data):
         result = wrap(data.level.constant(result))  # a lower level's history belongs inside the data
         new = result._raw
-    recorded = recording()
+    recorded = is_recording()
     if recorded and result._edge is not None and (tensor._view is not None or type(tensor._edge) is Leaf):
         check_history(tensor, op)
     if arrays:
         if BEFORE_WRITE:
             about_to_write(data)
         data[...] = new
-        wrote(data, op, errors.user_line())
+        note_write(data, op, errors.user_line())
     else:
         if LOCAL.recorder is not None:
             LOCAL.recorder.check_shared(tensor)
             if LOCAL.recorder.is_buffer(tensor) and (result._edge is not None or level_of(new) > level_of(data)):
                 raise errors.written_into_plain_array(op, tensor)  # as eager code does
-        hold(tensor, laid_as(new, data))
+        set_tensor_data(tensor, laid_as(new, data))
     edge = result._edge
     if recorded:
         rebase_history(tensor, edge, result._cut if edge is None else None)
@@ -187,7 +187,7 @@ def reach_holders(tensor: Tensor) -> None:
         return
     memory, steps_to_written = written._memory
     with grad_mode(False):
-        memory.numbers = _put_back(wrap(memory.numbers), wrap(detached(written._raw)), steps_to_written)._raw
+        memory.numbers = _put_back(wrap(memory.numbers), wrap(strip_derivatives(written._raw)), steps_to_written)._raw
     for base, steps in memory.families():
         if base is written:
             continue
@@ -200,7 +200,7 @@ def reach_holders(tensor: Tensor) -> None:
 
 def set_numbers(tensor: Tensor, numbers: AnyArray) -> None:
     """Replace a tensor's values by others of its shape and dtype; its derivatives stay the same."""
-    hold(tensor, with_numbers(tensor._raw, numbers))
+    set_tensor_data(tensor, with_numbers(tensor._raw, numbers))
     if type(tensor._edge) is Leaf:
         tensor._edge.data = tensor._raw
 
@@ -235,12 +235,12 @@ def rebase_history(tensor: Tensor, edge: Edge | None, cut: object = None) -> Non
     retaining = [(t, t._edge.hooks) for t in (base, *views_of(base)) if t._edge is not None and t.retains_grad]
     if view is None:
         _set_edge(tensor, edge, cut)
-    elif passes_through(view.steps):
+    elif has_function_step(view.steps):
         with grad_mode(True):
             whole = _put_back(wrap(base._raw, base._edge), wrap(tensor._raw, edge), view.steps)
-        hold(base, whole._raw)
+        set_tensor_data(base, whole._raw)
         _set_edge(base, whole._edge, whole._cut or cut)
-        refresh(base)
+        refresh_views(base)
         return
     else:
         params = {"steps": view.steps}
@@ -248,13 +248,13 @@ def rebase_history(tensor: Tensor, edge: Edge | None, cut: object = None) -> Non
             before: Any = base._raw
             if base._edge is not None and level_of(before) < level_of(tensor._raw):  # its history belongs inside
                 before, base._edge = wrap(before, base._edge), None
-            hold(base, laid_as(dispatch.bind(TABLE["copy_slices"], (before, tensor._raw), params), before))
+            set_tensor_data(base, laid_as(dispatch.bind(TABLE["copy_slices"], (before, tensor._raw), params), before))
         if edge is not None or base._edge is not None:
             in_avals = ((base._raw.shape, base._raw.dtype), (tensor._raw.shape, tensor._raw.dtype))
             _set_edge(base, new_node(TABLE["copy_slices"], params, (base._edge, edge), in_avals=in_avals), cut)
         elif base._cut is None:
             base._cut = cut
-    refresh(base)
+    refresh_views(base)
     for each, hooks in retaining:  # hooks stay with the old node; ``retain_grad`` applies to the tensor's new node
         if each._edge is None or each._edge.hooks is not hooks:
             hooks.retain = None
@@ -268,21 +268,21 @@ def _set_edge(tensor: Tensor, edge: Edge | None, cut: object) -> None:
         tensor._cut = cut
 
 
-def refresh(base: Tensor) -> None:
+def refresh_views(base: Tensor) -> None:
     """Rebuild the edges of all views of a base, and their data where it is no shared memory."""
     for tensor in views_of(base):
         view = tensor._view
         if view.origin == "function":
             _poison(tensor)
             continue
-        if passes_through(view.steps):
+        if has_function_step(view.steps):
             with grad_mode(True):
                 part = _replay(wrap(base._raw, base._edge), view.steps)
-            hold(tensor, part._raw)
+            set_tensor_data(tensor, part._raw)
             _set_edge(tensor, part._edge, part._cut)
             continue
         if type(base._raw) is not ndarray:
-            hold(tensor, replay_view(base._raw, view.steps))
+            set_tensor_data(tensor, replay_view(base._raw, view.steps))
         if view.recorded and (base._edge is not None or type(tensor._edge) is not Leaf):
             _set_edge(tensor, edge_through(base, view.steps), base._cut)
 
@@ -304,21 +304,21 @@ def replay_view(data: AnyArray, steps: tuple[ViewStep, ...]) -> Any:
     return data
 
 
-def passes_through(steps: tuple[ViewStep, ...]) -> bool:
-    """Return whether one of the steps to a view is a ``Through`` rather than a primitive."""
-    return any(type(prim) is Through for prim, _ in steps)
+def has_function_step(steps: tuple[ViewStep, ...]) -> bool:
+    """Return whether one of the steps to a view is a ``FunctionViewStep`` rather than a primitive."""
+    return any(type(prim) is FunctionViewStep for prim, _ in steps)
 
 
 def _replay(tensor: Tensor, steps: tuple[ViewStep, ...]) -> Tensor:
-    """Replay view steps on a tensor, recorded, including ``Through`` steps."""
+    """Replay view steps on a tensor, recorded, including ``FunctionViewStep`` entries."""
     for prim, params in steps:
-        tensor = prim.read(tensor) if type(prim) is Through else dispatch.bind(prim, (tensor,), params)
+        tensor = prim.read(tensor) if type(prim) is FunctionViewStep else dispatch.bind(prim, (tensor,), params)
     return tensor
 
 
 def _put_back(base: Tensor, part: Tensor, steps: tuple[ViewStep, ...]) -> Tensor:
-    """Return the base with ``part`` written to the view that the steps lead to, including ``Through`` steps."""
-    index = next((k for k, (prim, _) in enumerate(steps) if type(prim) is Through), None)
+    """Return the base with ``part`` written to the view that the steps lead to, including ``FunctionViewStep`` entries."""
+    index = next((k for k, (prim, _) in enumerate(steps) if type(prim) is FunctionViewStep), None)
     if index is not None:
         region, through = _replay(base, steps[:index]), steps[index][0]
         part = through.write(region, _put_back(through.read(region), part, steps[index + 1 :]))

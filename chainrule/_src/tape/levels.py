@@ -101,7 +101,7 @@ def open_level(
     return level
 
 
-def within(function: F) -> F:
+def restoring_levels(function: F) -> F:
     """Wrap a function that calls the user's function.
 
     If it raises, also by Ctrl-C while a level is being closed, restore this thread's levels. Add notes to NumPy's errors
@@ -121,7 +121,7 @@ def within(function: F) -> F:
     return called  # type: ignore[return-value]
 
 
-def innermost() -> Level | None:
+def innermost_lifting_level() -> Level | None:
     """Return the innermost level that lifts leaves; None if there is none."""
     for level in reversed(STACK.levels):
         if level.lift_leaves:
@@ -135,14 +135,14 @@ def lift_leaf(tensor: Any) -> None:
     Operations inside combine it with values of that level, and a tape of a lower level would end at them. The tensor
     gets its original data back when the level is closed.
     """
-    level = innermost()
+    level = innermost_lifting_level()
     data = tensor._raw
     if level is not None and getattr(data, "level", 0) < level:
         level.lifted += ((weakref.ref(tensor), data),)
         tensor._raw = level.constant(data)
 
 
-def escaped(value: Any) -> bool:
+def is_level_closed(value: Any) -> bool:
     """Return whether the transformation of an interpreter's value has ended."""
     level = value.level
     return type(level) is Level and not level.alive

@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.tape.levels import STACK
-from chainrule._src.tape.protocol import detached
+from chainrule._src.tape.protocol import strip_derivatives
 
 ndarray = np.ndarray
 
@@ -56,6 +56,6 @@ def share_memory(tensor: Any, source: Any) -> None:
     view = source._view
     base = source if view is None else view.base
     if base._memory is None:
-        Memory(detached(base._raw)).join(base, ())
+        Memory(strip_derivatives(base._raw)).join(base, ())
     memory, steps = base._memory
     memory.join(tensor, steps if view is None else (*steps, *view.steps))

@@ -1,6 +1,6 @@
 """Thread-local modes, which decide whether operations are recorded, and one global flag for the fast path.
 
-By default every thread records, without hooks, watches and traces. ``SPECIAL`` has an entry for each thread and context
+By default every thread records, without hooks, watches and traces. ``ACTIVE_MODES`` has an entry for each thread and context
 that deviates from the default. While it is empty, the fast path needs no thread-local look-up. It is a list because
 adding and removing an entry needs no lock.
 """
@@ -42,12 +42,12 @@ MODES = {
     for silent in _BOTH
 }  # fmt: skip
 _USUAL = MODES[True, False, False]
-SPECIAL: list[None] = []
+ACTIVE_MODES: list[None] = []
 WATCHES: list[None] = []  # an entry for each active watch of any thread
 
 
 class _Cleanup:
-    """Remove a thread's entries from ``SPECIAL`` and ``WATCHES`` if the thread ends in a mode.
+    """Remove a thread's entries from ``ACTIVE_MODES`` and ``WATCHES`` if the thread ends in a mode.
 
     The object and the thread's state form a reference cycle, so that the state still exists when ``__del__`` runs.
     """
@@ -58,7 +58,7 @@ class _Cleanup:
         self.local = local
         self.state = state
 
-    def __del__(self, special: list[None] = SPECIAL, watches: list[None] = WATCHES) -> None:
+    def __del__(self, special: list[None] = ACTIVE_MODES, watches: list[None] = WATCHES) -> None:
         entries = len(self.state.get("saved_hooks", ()))
         if not self.state.get("mode", _USUAL).records:
             entries += 1
@@ -78,7 +78,7 @@ class _Local(threading.local):
     saved_disabled: str | None = None
     watch: Any = None  # see ``watch``
     sweep: Any = None  # the running backward pass, see ``engine``
-    overriding = True  # operations call ``__torch_function__`` of their operands, see ``overriding``
+    overriding = True  # operations call ``__torch_function__`` of their operands, see the module ``overriding``
     recorder: Any = None  # the recorder with which ``compile`` traces this thread, see ``interpreters.recorder``
 
     def __init__(self) -> None:
@@ -88,52 +88,52 @@ class _Local(threading.local):
 LOCAL = _Local()
 
 
-def recording() -> bool:
+def is_recording() -> bool:
     """Return whether operations of this thread are recorded on the tape."""
-    return not SPECIAL or LOCAL.mode.records
+    return not ACTIVE_MODES or LOCAL.mode.records
 
 
-def _add_special() -> None:
-    """Add an entry to ``SPECIAL``, or none if an exception such as KeyboardInterrupt is raised."""
+def _add_active_mode() -> None:
+    """Add an entry to ``ACTIVE_MODES``, or none if an exception such as KeyboardInterrupt is raised."""
     try:
-        SPECIAL.append(None)
+        ACTIVE_MODES.append(None)
     except BaseException:
-        SPECIAL.pop()
+        ACTIVE_MODES.pop()
         raise
 
 
-def set_special() -> None:
-    """Make operations read the thread's modes until ``leave_special``."""
-    _add_special()
+def enter_active_mode() -> None:
+    """Make operations read the thread's modes until ``leave_active_mode``."""
+    _add_active_mode()
 
 
-def leave_special() -> None:
-    SPECIAL.pop()
+def leave_active_mode() -> None:
+    ACTIVE_MODES.pop()
 
 
 def set_watched() -> None:
-    """Do the same as ``set_special``, for a watch."""
+    """Do the same as ``enter_active_mode``, for a watch."""
     WATCHES.append(None)
-    set_special()
+    enter_active_mode()
 
 
 def leave_watched() -> None:
     WATCHES.pop()
-    leave_special()
+    leave_active_mode()
 
 
-def switch(mode: Mode) -> Mode:
+def switch_mode(mode: Mode) -> Mode:
     """Set the mode of this thread and return the previous one.
 
     Do not call this in ``finally``: Python handles Ctrl-C at calls of functions and at returns of C functions, so the call
-    can be interrupted. Assign ``LOCAL.mode`` there, and then correct the entries of ``SPECIAL``.
+    can be interrupted. Assign ``LOCAL.mode`` there, and then correct the entries of ``ACTIVE_MODES``.
     """
     before = LOCAL.mode
     if before.records and not mode.records:
-        _add_special()
+        _add_active_mode()
     LOCAL.mode = mode
     if mode.records and not before.records:
-        SPECIAL.pop()
+        ACTIVE_MODES.pop()
     return before
 
 
@@ -147,7 +147,7 @@ class grad_mode:
 
     def __enter__(self) -> None:
         self.before = LOCAL.mode.grad
-        switch(LOCAL.mode.with_grad(self.grad))
+        switch_mode(LOCAL.mode.with_grad(self.grad))
 
     def __exit__(self, *exc: object) -> None:
-        switch(LOCAL.mode.with_grad(self.before))
+        switch_mode(LOCAL.mode.with_grad(self.before))

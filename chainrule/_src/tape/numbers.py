@@ -15,7 +15,7 @@ from chainrule._src.arrays.types import AnyFunction, NumpyDType, Params
 from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import discrete
 from chainrule._src.tape.dispatch import bind
-from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule._src.tape.tensor import Tensor, wrap
 
 
@@ -33,34 +33,34 @@ class Element(NamedTuple):
         return np.asarray(float(found)) if type(found) in (int, float) else None
 
 
-def beside(x: Tensor) -> NumpyDType:
+def number_dtype_for(x: Tensor) -> NumpyDType:
     """Return the dtype to which a Python number is promoted in an operation with a tensor."""
     return np.zeros((), x._raw.dtype).real.dtype
 
 
-def number(holder: Params, name: str, at: int | None = None) -> Any:
+def number_item(holder: Params, name: str, at: int | None = None) -> Any:
     """Return ``holder[name]`` (``[at]``), in a trace as a tensor; None if it is no number."""
     source = Element(holder, name, at)
     value = source.array((), ())
     if value is None:
         return None
-    if not SPECIAL or LOCAL.recorder is None:
+    if not ACTIVE_MODES or LOCAL.recorder is None:
         return holder[name] if at is None else holder[name][at]
     return wrap(LOCAL.recorder.element(source, value))
 
 
-def part(holder: Params, name: str, at: int) -> Any:
+def number_part(holder: Params, name: str, at: int) -> Any:
     """Return ``holder[name][at]``. A trace is guarded on this entry only."""
     return holder[name][at]
 
 
-def nonzero(holder: Params, name: str) -> bool:
+def is_nonzero_item(holder: Params, name: str) -> bool:
     """Return whether ``holder[name]`` is not zero. A trace is guarded on the result, not on the number."""
     return bool(holder[name])
 
 
 #: functions that a compiled function calls again in each call, to check their results
-ASKED = (part, nonzero)
+ASKED = (number_part, is_nonzero_item)
 
 
 @discrete(listed=False, batch=each_example, outputs=("number", "others"))
@@ -72,7 +72,7 @@ def of_numbers(
     return tuple([np.asarray(x, dtype) for x in function(*numbers, *constants)])
 
 
-def numbers(
+def map_numbers(
     function: Callable[..., tuple[Any, ...]],
     like: Tensor,
     items: tuple[Tensor, ...],
@@ -89,9 +89,9 @@ def numbers(
         items: 0-d tensors.
         others: numbers or tensors.
     """
-    if not SPECIAL or LOCAL.recorder is None:
+    if not ACTIVE_MODES or LOCAL.recorder is None:
         return function(*[x.item() for x in items], *others, *constants)
     operands = [*items, *[x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in others]]
-    params = {"function": function, "items": len(items), "constants": constants, "dtype": beside(like)}
+    params = {"function": function, "items": len(items), "constants": constants, "dtype": number_dtype_for(like)}
     found: tuple[Any, ...] = bind(of_numbers, operands, params)
     return found

@@ -18,7 +18,7 @@ from chainrule._src.arrays.size import Size
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.tensor import InferenceTensor, Tensor, attach, refused
+from chainrule._src.tape.tensor import InferenceTensor, Tensor, attach_methods, no_torch_function
 
 #: types that never override functions
 PLAIN = frozenset({Tensor, InferenceTensor, np.ndarray, int, float, bool, complex, str, type(None), Size, dtype, slice})
@@ -35,25 +35,25 @@ class DisableTorchFunctionSubclass:
         LOCAL.overriding = self.before
 
 
-def says(x: object) -> bool:
+def overrides_functions(x: object) -> bool:
     """Return whether x overrides functions."""
     if type(x) in PLAIN or not LOCAL.overriding:
         return False
     handler = getattr(type(x), "__torch_function__", None)
-    return handler is not None and handler is not refused
+    return handler is not None and handler is not no_torch_function
 
 
-def overriding(args: Iterable[object]) -> list[Any]:
+def overriding_arguments(args: Iterable[object]) -> list[Any]:
     """Return one argument of each overriding type, in the order of dispatch: subclasses before their bases."""
     found: list[Any] = []
     for x in args:
-        if says(x) and type(x) not in map(type, found):
+        if overrides_functions(x) and type(x) not in map(type, found):
             index = next((i for i, y in enumerate(found) if issubclass(type(x), type(y))), len(found))
             found.insert(index, x)
     return found
 
 
-def operands(args: Iterable[Any]) -> Iterable[object]:
+def iterate_operands(args: Iterable[Any]) -> Iterable[object]:
     """Iterate over the arguments of a call and over the elements of lists and tuples among them."""
     for x in args:
         if type(x) in (list, tuple):
@@ -81,11 +81,11 @@ def hand_over(function: AnyFunction, overriders: list[Any], args: tuple[object, 
 
 def operator_of(symbol: str, x: object, other: object) -> Any:
     """Return the overridden result of ``x * other`` (symbol "mul") or ``other * x`` ("rmul"), or NotImplemented."""
-    if not says(x) and not says(other):
+    if not overrides_functions(x) and not overrides_functions(other):
         return NotImplemented
     name = _METHODS.get(symbol, symbol)
     function = getattr(Tensor, name, None) or getattr(Tensor, f"__{symbol}__")
-    return hand_over(function, overriding((x, other)), (x, other), {})
+    return hand_over(function, overriding_arguments((x, other)), (x, other), {})
 
 
 #: operators whose methods have other names
@@ -106,7 +106,7 @@ def overridable(function: AnyFunction, public: Callable[[], AnyFunction]) -> Any
         else:
             if not kwargs:
                 return function(*args)
-        overriders = overriding(operands((*args, *kwargs.values())))
+        overriders = overriding_arguments(iterate_operands((*args, *kwargs.values())))
         return hand_over(public(), overriders, args, kwargs) if overriders else function(*args, **kwargs)
 
     return call
@@ -147,4 +147,6 @@ def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) 
     return _as_subclass(data.detach(), cls).requires_grad_(require_grad)
 
 
-attach(__torch_function__=classmethod(_default), as_subclass=_as_subclass, _make_subclass=staticmethod(_make_subclass))
+attach_methods(
+    __torch_function__=classmethod(_default), as_subclass=_as_subclass, _make_subclass=staticmethod(_make_subclass)
+)

@@ -66,7 +66,7 @@ def implements(
     return register
 
 
-def load(module: str) -> None:
+def import_implementations(module: str) -> None:
     """Import the modules that implement functions of a module of NumPy or SciPy."""
     for name in LATER[module]:
         importlib.import_module(name)
@@ -85,7 +85,7 @@ def array_ufunc(
             if fast is not None and one_float_dtype(inputs):  # NumPy's and PyTorch's promotion agree here
                 exchanged = EXCHANGED.get(ufunc) if type(inputs[0]) is float or type(inputs[0]) is int else None
                 return fast(*inputs) if exchanged is None else exchanged(inputs[1], inputs[0])
-            return NotImplemented if _any_container(inputs) else operation(*map(plain, inputs))
+            return NotImplemented if _any_container(inputs) else operation(*map(as_plain_array, inputs))
     if _any_container(inputs):
         return NotImplemented
     result = call_ufunc(ufunc, method, inputs, out, kwargs)
@@ -111,12 +111,12 @@ def _any_container(inputs: tuple[object, ...]) -> bool:
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: object, kwargs: Params) -> Any:
     """Compute a ufunc with any method and keywords. ``out`` supplies the elements that ``where=`` excludes."""
-    inputs = tuple(map(plain, inputs))
+    inputs = tuple(map(as_plain_array, inputs))
     function = _ufunc_implementation(ufunc, method)
     if function is None:
-        load("numpy")
+        import_implementations("numpy")
         if "scipy.special" in sys.modules:
-            load("scipy.special")
+            import_implementations("scipy.special")
         function = _ufunc_implementation(ufunc, method)
     if function is None:
         raise errors.no_rule_for_numpy(ufunc.__name__ + ("" if method == "__call__" else "." + method), inputs)
@@ -222,7 +222,7 @@ def array_function(self: object, function: AnyFunction, types: Any, args: tuple[
     check_kinds(types)
     if any(map(is_container, types)):
         return NotImplemented
-    found = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
+    found = FUNCTIONS.get(function) or implementation_of(function, (*args, *kwargs.values()))
     result, out = call_function(function.__name__, found, args, kwargs)
     return result if out is None else _put(function.__name__, out, result, fixed=fixed_axes(function, ""))
 
@@ -273,7 +273,7 @@ def out_position(function: AnyFunction) -> int:
     return _signature(function)[1]
 
 
-def implementation(function: AnyFunction, operands: tuple[object, ...]) -> AnyFunction:
+def implementation_of(function: AnyFunction, operands: tuple[object, ...]) -> AnyFunction:
     """Return the implementation of a NumPy function, after importing its module if necessary.
 
     Raises:
@@ -281,7 +281,7 @@ def implementation(function: AnyFunction, operands: tuple[object, ...]) -> AnyFu
     """
     found = FUNCTIONS.get(function)
     if found is None:
-        load(function.__module__ if function.__module__ in LATER else "numpy")
+        import_implementations(function.__module__ if function.__module__ in LATER else "numpy")
         found = FUNCTIONS.get(function)
     if found is None:
         raise errors.no_rule_for_numpy(function.__name__, operands)
@@ -315,7 +315,7 @@ def check_out(name: str, target: Any, result: AnyArray, casting: Casting, fixed:
         )
 
 
-def plain(x: Any) -> Any:
+def as_plain_array(x: Any) -> Any:
     """Return an exact ndarray of the same memory for subclasses of ndarray and for objects with ``__array__`` (pandas).
 
     Wrap another library's array in ``Foreign``. Return any other object unchanged.
@@ -329,7 +329,7 @@ def plain(x: Any) -> Any:
     if is_foreign(kind):
         return FOREIGN[0](x)
     if is_container(kind) and hasattr(x, "dims"):
-        return plain(x.data)  # an xarray object: its values
+        return as_plain_array(x.data)  # an xarray object: its values
     if not isinstance(x, ndarray):
         is_data = hasattr(x, "__array__") and not (
             hasattr(x, "__array_function__") or isinstance(x, (np.generic, type))
@@ -348,17 +348,17 @@ FOREIGN: list[Callable[[Any], ArrayLike]] = []
 
 def as_is(x: object) -> Any:
     """Return ``np.asarray(x)``; wrap another library's array without converting it."""
-    found = plain(x)
+    found = as_plain_array(x)
     return found if isinstance(found, ArrayLike) else np.asarray(found)
 
 
 def as_array(x: object, dtype: DTypeLike = None) -> NumpyArray:
-    """Return ``np.asarray(x, dtype)``; raise for the types for which ``plain`` raises."""
-    return np.asarray(plain(x), dtype)
+    """Return ``np.asarray(x, dtype)``; raise for the types for which ``as_plain_array`` raises."""
+    return np.asarray(as_plain_array(x), dtype)
 
 
 def check_kinds(kinds: Any) -> None:
-    """Raise if the types of a function's operands include a subclass of ndarray for which ``plain`` raises."""
+    """Raise if the types of a function's operands include a subclass of ndarray for which ``as_plain_array`` raises."""
     for kind in kinds:
         if kind is not ndarray and issubclass(kind, ndarray) and _has_other_operators(kind):
             raise errors.special_array(kind)
@@ -373,7 +373,7 @@ def _has_other_operators(kind: Any) -> bool:
 _OTHER_OPERATORS = {("numpy", "matrix"), ("numpy.ma", "MaskedArray")}
 
 
-def detached(x: object) -> Any:
+def strip_derivatives(x: object) -> Any:
     """Return a value without derivatives at any level."""
     if isinstance(x, ArrayLike):
         return x.detached()

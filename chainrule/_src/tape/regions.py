@@ -20,7 +20,7 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType
 from chainrule._src.tape.fp_warnings import at_users_line
-from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule._src.tape.node import Edge, Edges, Freed, Node, Output, Pending
 from chainrule._src.tape.versions import CLOCK
 
@@ -218,7 +218,7 @@ def may_start(size: int, order: list[Any]) -> bool:
     return ahead is not None and type(ahead) is not Output and ahead.prim.kind == "elementwise"
 
 
-def find(
+def find_region(
     node: Node, g: NumpyArray, order: list[object], pending: Pending, wanted: set[Edge] | None, useful: set[Edge] | None
 ) -> Region:
     """Return the run of elementwise nodes that starts with ``node`` and continues at the end of ``order``.
@@ -259,7 +259,7 @@ def sweep_region(
     if (
         state.create_graph
         or node.hooks is not None
-        or (SPECIAL and LOCAL.watch is not None)
+        or (ACTIVE_MODES and LOCAL.watch is not None)
         or type(node) is Output
         or node.prim.kind != "elementwise"
         or not may_start(g.size, order)
@@ -267,7 +267,7 @@ def sweep_region(
         or not g.flags.c_contiguous
     ):
         return False
-    region = find(node, g, order, pending, state.wanted, state.useful)
+    region = find_region(node, g, order, pending, state.wanted, state.useful)
     grads = region.sweep(pending)
     if grads is None:
         outside_regions.update(region.members)

@@ -1,7 +1,7 @@
 """Saved-tensor hooks, and the saved values that VJP rules read.
 
 While a thread has hooks, each value that a node saves is passed to the innermost pack hook, and the node keeps the result
-of the hook. ``unpack`` restores the values when a rule needs them. Hooks can compress values, store them on disk, or
+of the hook. ``unpack_saved`` restores the values when a rule needs them. Hooks can compress values, store them on disk, or
 recompute them. ``saved_tensors`` and ``check_saved`` serve the backward pass.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, Cotangents, NumpyArray, Saved
 from chainrule._src.messages import errors
-from chainrule._src.tape.modes import LOCAL, SPECIAL, set_special, switch
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, enter_active_mode, switch_mode
 from chainrule._src.tape.node import Edge, Edges, Node, output_of
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -64,30 +64,30 @@ class Packed(tuple[object, ...]):
     __slots__ = ()
 
 
-def push(pack: Hook, unpack: Hook) -> None:
+def push_hooks(pack: Hook, unpack: Hook) -> None:
     """Make these hooks the innermost ones of this thread."""
     if LOCAL.saved_disabled is not None:
         raise RuntimeError(LOCAL.saved_disabled)
     if not callable(pack) or not callable(unpack):
         raise TypeError("saved_tensors_hooks() takes two callables: pack_hook(tensor) and unpack_hook(packed)")
-    set_special()
+    enter_active_mode()
     LOCAL.saved_hooks = (*LOCAL.saved_hooks, (pack, unpack))
 
 
-def pop() -> None:
-    """Undo the last ``push``. Do nothing if there is none, as when a context is exited twice."""
+def pop_hooks() -> None:
+    """Undo the last ``push_hooks``. Do nothing if there is none, as when a context is exited twice."""
     if LOCAL.saved_hooks:
         LOCAL.saved_hooks = LOCAL.saved_hooks[:-1]
-        SPECIAL.pop()
+        ACTIVE_MODES.pop()
 
 
-def active() -> bool:
+def has_hooks() -> bool:
     """Return whether this thread has hooks."""
     return bool(LOCAL.saved_hooks)
 
 
-def disable(message: str) -> str | None:
-    """Make ``push`` raise with this message. Return the argument for the matching ``enable``."""
+def disable_hooks(message: str) -> str | None:
+    """Make ``push_hooks`` raise with this message. Return the argument for the matching ``enable_hooks``."""
     previous: str | None = LOCAL.saved_disabled
     if LOCAL.saved_hooks:
         raise RuntimeError(message)
@@ -95,8 +95,8 @@ def disable(message: str) -> str | None:
     return previous
 
 
-def enable(previous: str | None = None) -> None:
-    """Undo ``disable``."""
+def enable_hooks(previous: str | None = None) -> None:
+    """Undo ``disable_hooks``."""
     LOCAL.saved_disabled = previous
 
 
@@ -105,15 +105,15 @@ def _run_hook(hook: Hook, value: object) -> object:
     outer_mode, outer_hooks = LOCAL.mode, LOCAL.saved_hooks
     try:
         LOCAL.saved_hooks = ()
-        switch(outer_mode.with_grad(False))
+        switch_mode(outer_mode.with_grad(False))
         return hook(value)
     finally:
         pushed, mode = LOCAL.saved_hooks, LOCAL.mode
         LOCAL.mode, LOCAL.saved_hooks = outer_mode, outer_hooks
         if mode.records is not outer_mode.records:
-            SPECIAL.pop() if outer_mode.records else SPECIAL.append(None)
+            ACTIVE_MODES.pop() if outer_mode.records else ACTIVE_MODES.append(None)
         if pushed:  # Ctrl-C interrupted the exit of a context in the hook
-            del SPECIAL[: len(pushed)]
+            del ACTIVE_MODES[: len(pushed)]
 
 
 def pack_one(data: object) -> object:
@@ -129,13 +129,13 @@ def unpack_one(packed: object) -> Any:
     return packed.get() if type(packed) is PackedValue else packed
 
 
-def pack(node: Node) -> None:
+def pack_saved(node: Node) -> None:
     """Pack the saved values of a node with the innermost hooks."""
     node.saved = Packed(tuple(map(pack_one, v)) if type(v) in (tuple, list) else pack_one(v) for v in node.saved)
     node.pullback = unpacked_pullback
 
 
-def unpack(saved: Saved) -> Saved:
+def unpack_saved(saved: Saved) -> Saved:
     """Return the saved values that a rule reads, unpacked if hooks packed them."""
     if type(saved) is not Packed:
         return saved
@@ -143,7 +143,7 @@ def unpack(saved: Saved) -> Saved:
 
 
 def unpacked_pullback(node: Node, g: object, saved: Saved, edges: Edges) -> Cotangents:
-    grads: Cotangents = node.prim.pullback(node, g, unpack(saved), edges)
+    grads: Cotangents = node.prim.pullback(node, g, unpack_saved(saved), edges)
     return grads
 
 
@@ -153,7 +153,7 @@ def unpacked_pullback(node: Node, g: object, saved: Saved, edges: Edges) -> Cota
 def saved_tensors(node: Node) -> Saved:
     """Return the saved values as tensors with their original edges, for rules whose operations are recorded."""
     prim = node.prim
-    saved = unpack(node.saved)
+    saved = unpack_saved(node.saved)
     if len(prim.outputs) == 1 and not prim.variadic:
         edges = node.edges
         return tuple(

@@ -5,7 +5,7 @@ gradients flow to; a tensor requires grad if and only if it has an edge. For a t
 where the path was cut. Slots that most tensors never use stay unset; ``__getattr__`` returns None for them. A user's
 attributes are in ``__dict__``, which is created when the first one is set.
 
-Higher-level modules attach the methods that are operations (``attach``), so this module imports none of them.
+Higher-level modules attach the methods that are operations (``attach_methods``), so this module imports none of them.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from chainrule._src.tape.foreign import Foreign, gpu_number
 from chainrule._src.tape.foreign_operands import PANDAS_PRIORITY, leave_to_us, left_to_us, no_array
 from chainrule._src.tape.levels import STACK, lift_leaf
 from chainrule._src.tape.memory import share_memory
-from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, is_recording
 from chainrule._src.tape.node import Edge, Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
-from chainrule._src.tape.protocol import ArrayLike, array_function, array_ufunc, detached, plain
+from chainrule._src.tape.protocol import ArrayLike, array_function, array_ufunc, as_plain_array, strip_derivatives
 from chainrule._src.tape.versions import alias_with_own_versions, version_of
 
 ndarray = np.ndarray
@@ -108,7 +108,7 @@ class Tensor(Methods):
         if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
             array = np.empty((data, *sizes), default_dtype())
         elif isinstance(data, ndarray):
-            array = plain(data).astype(default_dtype())
+            array = as_plain_array(data).astype(default_dtype())
         else:
             array = np.array(data, dtype=default_dtype())
         self = _new(cls)
@@ -282,8 +282,8 @@ class Tensor(Methods):
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient of a leaf, or of a tensor that called ``retain_grad()``."""
-        if SPECIAL and LOCAL.recorder is not None:
-            LOCAL.recorder.grad_read(self)
+        if ACTIVE_MODES and LOCAL.recorder is not None:
+            LOCAL.recorder.note_grad_read(self)
         grad = self._grad
         if grad is None and type(self._raw) is not ndarray and self._edge is None:
             return _inside(self, "grad")
@@ -293,8 +293,8 @@ class Tensor(Methods):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        if SPECIAL and LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
+        if ACTIVE_MODES and LOCAL.recorder is not None:
+            LOCAL.recorder.lift(self)
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(value).__name__}")
@@ -345,7 +345,7 @@ class Tensor(Methods):
                 return inner.register_hook(hook)
             raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
         if LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
+            LOCAL.recorder.lift(self)
         return RemovableHandle(hooks_of(self._edge).tensor, hook)
 
     def register_post_accumulate_grad_hook(self, hook: AnyFunction) -> RemovableHandle:
@@ -355,7 +355,7 @@ class Tensor(Methods):
         if type(self._edge) is not Leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         if LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
+            LOCAL.recorder.lift(self)
         return RemovableHandle(hooks_of(self._edge).post_accumulate, hook)
 
     @property
@@ -375,9 +375,11 @@ class Tensor(Methods):
 
         Assigning a tensor to ``.data`` gives this tensor that tensor's memory, shape and dtype.
         """
-        if SPECIAL and LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
-        out = _alias(self, alias_with_own_versions(self._raw) if type(self._raw) is ndarray else detached(self._raw))
+        if ACTIVE_MODES and LOCAL.recorder is not None:
+            LOCAL.recorder.lift(self)
+        out = _alias(
+            self, alias_with_own_versions(self._raw) if type(self._raw) is ndarray else strip_derivatives(self._raw)
+        )
         out._cut = self._cut if self._edge is None else errors.DATA
         share_memory(out, self)
         return out
@@ -386,19 +388,19 @@ class Tensor(Methods):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise errors.variable_data(value)
-        if SPECIAL and LOCAL.recorder is not None:
+        if ACTIVE_MODES and LOCAL.recorder is not None:
             LOCAL.recorder.rebind(self, value)
         if type(self._edge) is Leaf and value._raw.dtype.kind not in "fc":
             raise errors.data_dtype(value._raw.dtype)
         data: Any = self._raw
-        new: Any = alias_with_own_versions(value._raw) if type(value._raw) is ndarray else detached(value._raw)
+        new: Any = alias_with_own_versions(value._raw) if type(value._raw) is ndarray else strip_derivatives(value._raw)
         if type(data) is not ndarray:
             if (new.shape, new.dtype) == (data.shape, data.dtype):
                 highest = new if getattr(new, "level", 0) > data.level else data
                 new = type(highest).with_numbers(data, new, highest.level)
             elif data.moving:
                 raise errors.data_of_value(data, new)
-        hold(self, new)
+        set_tensor_data(self, new)
         if type(self._edge) is Leaf:
             self._edge.data = self._raw
         self._memory = None
@@ -407,9 +409,9 @@ class Tensor(Methods):
 
     def detach(self) -> Tensor:
         """Return a tensor of the same memory without a history."""
-        if SPECIAL and LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
-        out = _alias(self, self._raw if type(self._raw) is ndarray else detached(self._raw))
+        if ACTIVE_MODES and LOCAL.recorder is not None:
+            LOCAL.recorder.lift(self)
+        out = _alias(self, self._raw if type(self._raw) is ndarray else strip_derivatives(self._raw))
         if self._edge is not None:
             out._cut = errors.Cut("detach", errors.user_line(), (self,))
         else:
@@ -425,15 +427,15 @@ class Tensor(Methods):
             self._cut = errors.Cut("detach_", errors.user_line())
         self._edge = None
         if type(self._raw) is not ndarray:
-            hold(self, detached(self._raw))
+            set_tensor_data(self, strip_derivatives(self._raw))
         return self
 
     # -- conversion to NumPy and Python -------------------------------------------------------------------------
 
     def _array(self) -> NumpyArray:
         """Return the ndarray of this tensor's values, also inside transformations; raise if there is no single one."""
-        if SPECIAL and LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
+        if ACTIVE_MODES and LOCAL.recorder is not None:
+            LOCAL.recorder.lift(self)
         if type(self._raw) is ndarray:
             return self._raw
         if type(self._raw) is Foreign and not self.is_cuda:  # GPU arrays are copied, and the result is copied back
@@ -446,8 +448,8 @@ class Tensor(Methods):
 
     def _concrete(self, what: str) -> NumpyArray:
         """Return the values as an ndarray, for code that depends on them; raise under vmap, which has one per example."""
-        if SPECIAL and LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
+        if ACTIVE_MODES and LOCAL.recorder is not None:
+            LOCAL.recorder.lift(self)
         data = self._raw
         if type(data) is ndarray:
             return data
@@ -468,7 +470,7 @@ class Tensor(Methods):
         Raises:
             RuntimeError: the tensor requires grad, outside of ``no_grad``. Call ``t.detach().numpy()`` to cut the path.
         """
-        cuts = not force and recording()
+        cuts = not force and is_recording()
         if self._edge is not None and cuts:
             raise errors.numpy_requires_grad(self)
         if type(self._raw) is not ndarray and not force:
@@ -677,7 +679,7 @@ def _type_outside_inference(tensor: Tensor) -> type[Tensor]:
     return Tensor if type(tensor) is InferenceTensor else type(tensor)
 
 
-def refused(cls: object, func: object, types: object, args: object = (), kwargs: object = None) -> object:
+def no_torch_function(cls: object, func: object, types: object, args: object = (), kwargs: object = None) -> object:
     """Serve as the ``__torch_function__`` of classes that do not override operations: results are plain tensors."""
     return NotImplemented
 
@@ -685,8 +687,8 @@ def refused(cls: object, func: object, types: object, args: object = (), kwargs:
 def _alias(tensor: Tensor, data: AnyArray) -> Tensor:
     """Return a tensor of ``data`` without history, of the tensor's class if that class overrides operations."""
     kind = type(tensor)
-    out = _new(Tensor if kind is not Tensor and kind.__torch_function__ is refused else kind)
-    hold(out, data)
+    out = _new(Tensor if kind is not Tensor and kind.__torch_function__ is no_torch_function else kind)
+    set_tensor_data(out, data)
     out._edge = None
     out._cut = None
     return out
@@ -715,31 +717,31 @@ def _made(
 
 def wrap(data: object, edge: Edge | None = None) -> Tensor:
     """Return a Tensor of an array or another array-like (a NumPy scalar becomes a 0-d array)."""
-    tensor = _new(InferenceTensor if SPECIAL and LOCAL.mode.inference else Tensor)
+    tensor = _new(InferenceTensor if ACTIVE_MODES and LOCAL.mode.inference else Tensor)
     if type(data) is ndarray:
-        if SPECIAL and LOCAL.recorder is not None:
-            data = LOCAL.recorder.made(tensor, data)
+        if ACTIVE_MODES and LOCAL.recorder is not None:
+            data = LOCAL.recorder.wrap_new_data(tensor, data)
         tensor._raw = data
     elif isinstance(data, ArrayLike):
         tensor._raw = data
         if data.tracks_tensors:
             data.track_tensor(tensor)
-        if SPECIAL and LOCAL.recorder is not None:
+        if ACTIVE_MODES and LOCAL.recorder is not None:
             LOCAL.recorder.note_holder(tensor, data)
     elif isinstance(data, np.generic):
         return wrap(np.asarray(data), edge)
     else:
-        hold(tensor, plain(data))
+        set_tensor_data(tensor, as_plain_array(data))
     tensor._edge = edge
     tensor._cut = None
     return tensor
 
 
-def hold(tensor: Tensor, data: object) -> None:
+def set_tensor_data(tensor: Tensor, data: object) -> None:
     """Set a tensor's data to an array-like."""
     assert not isinstance(data, Tensor), "a tensor holds data, not another tensor"
-    if SPECIAL and LOCAL.recorder is not None:
-        data = LOCAL.recorder.held(tensor, data)
+    if ACTIVE_MODES and LOCAL.recorder is not None:
+        data = LOCAL.recorder.note_new_data(tensor, data)
         LOCAL.recorder.note_holder(tensor, data)
     tensor._raw = data
     if isinstance(data, ArrayLike) and data.tracks_tensors:
@@ -768,16 +770,16 @@ def _inside(tensor: Tensor, attribute: str = "") -> Any:
 Leaf.make_tensor = staticmethod(wrap)
 
 
-def wrapped(x: object) -> Tensor:
+def tensor_of(x: object) -> Tensor:
     """Return the tensor itself, or a tensor of raw data."""
     return x if isinstance(x, Tensor) else wrap(x)
 
 
-def attach(**methods: object) -> None:
+def attach_methods(**methods: object) -> None:
     """Add methods to Tensor that higher-level modules define."""
     for name, function in methods.items():
         setattr(Tensor, name, function)
 
 
-attach(_made=staticmethod(_made))
+attach_methods(_made=staticmethod(_made))
 _made.__module__, _made.__qualname__ = "chainrule", "Tensor._made"  # the name in pickles

@@ -2,7 +2,7 @@
 
 The gradient of ``relu`` is ``g * (out > 0)``. A comparison has no derivative, so this gradient depends on no operand,
 and differentiating it again would raise. PyTorch returns zeros instead. Primitives with ``tied=True`` (and results that
-``tie`` was called on) therefore tie their recorded cotangents to the operands. No cotangent flows along a tie. At the
+``tie_cotangents`` was called on) therefore tie their recorded cotangents to the operands. No cotangent flows along a tie. At the
 end of a sweep, edges that only ties reach get zeros.
 """
 
@@ -17,11 +17,11 @@ from chainrule._src.tape.eager import new_node
 from chainrule._src.tape.foreign import zeros_beside
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.node import Edge, Edges, Leaf, Node
-from chainrule._src.tape.saved import unpack
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.tape.saved import unpack_saved
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
 
 
-def tie(result: Tensor) -> Tensor:
+def tie_cotangents(result: Tensor) -> Tensor:
     """Tie the cotangents of a result's node: for composite operations that are one operation in PyTorch."""
     node = result._edge
     if isinstance(node, Node):
@@ -30,13 +30,13 @@ def tie(result: Tensor) -> Tensor:
 
 
 def _tied_pullback(node: Node, g: object, saved: Saved, edges: Edges) -> Cotangents:
-    grads: Cotangents = node.prim.pullback(node, g, unpack(saved), edges)
-    return tied(node, grads) if LOCAL.sweep is not None and LOCAL.sweep.ties else grads
+    grads: Cotangents = node.prim.pullback(node, g, unpack_saved(saved), edges)
+    return tied_cotangents(node, grads) if LOCAL.sweep is not None and LOCAL.sweep.ties else grads
 
 
-def tied(node: Node, grads: Cotangents) -> Cotangents:
+def tied_cotangents(node: Node, grads: Cotangents) -> Cotangents:
     """Return a node's recorded cotangents, tied to its operands."""
-    return tuple([None if grad is None else _tied(wrapped(grad), node.edges) for grad in grads])
+    return tuple([None if grad is None else _tied(tensor_of(grad), node.edges) for grad in grads])
 
 
 def _tied(grad: Tensor, anchors: Edges) -> Tensor:

@@ -14,13 +14,13 @@ from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.tensor import Tensor, wrap
 
 
-def start() -> None:
+def register_self_test() -> None:
     """Register the self-test, which C calls before the first operation that runs in the default mode."""
     if LOOPS is not None:
         LOOPS.test_first(_test)
 
 
-def finish() -> None:
+def run_self_test() -> None:
     """Run the self-test now, unless an operation has run it."""
     if LOOPS is not None:
         LOOPS.switch_on(LOOPS.switch_on(False))

@@ -8,18 +8,20 @@ from typing import Any
 from chainrule._src.arrays.types import AnyArray, Params, Saved, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.tape.modes import LOCAL, recording
+from chainrule._src.tape.modes import LOCAL, is_recording
 from chainrule._src.tape.tensor import InferenceTensor, Tensor, wrap
-from chainrule._src.tape.view import viewed
+from chainrule._src.tape.view import register_if_view
 
 
-def unrecorded(prim: Primitive, operands: Sequence[TensorLike], out: object, needs: bool, params: Params) -> Any:
+def unrecorded_tensors(
+    prim: Primitive, operands: Sequence[TensorLike], out: object, needs: bool, params: Params
+) -> Any:
     """Return tensors without an edge, whose ``_cut`` records where the path to a tensor that requires grad was cut."""
     cut = None
     if LOCAL.mode.silent:
         pass
     elif needs:
-        kind = "no_grad" if not recording() else prim.name
+        kind = "no_grad" if not is_recording() else prim.name
         cut = errors.Cut(kind, errors.user_line(), tuple(x for x in operands if isinstance(x, Tensor) and x._edge))
     else:
         for x in operands:
@@ -34,7 +36,7 @@ def unrecorded(prim: Primitive, operands: Sequence[TensorLike], out: object, nee
     tensor = wrap(out)
     tensor._cut = cut
     if prim.view:
-        viewed(tensor, operands[0], prim, params)
+        register_if_view(tensor, operands[0], prim, params)
     return tensor
 
 

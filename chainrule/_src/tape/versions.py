@@ -1,6 +1,6 @@
 """Version counters: which memory was written in place, when, and by which operation.
 
-In-place operations call ``wrote``, and the backward pass compares the times of writes with the nodes' sequence numbers.
+In-place operations call ``note_write``, and the backward pass compares the times of writes with the nodes' sequence numbers.
 A write is recorded under the array that owns the memory, so tensors that share storage (views, ``detach()``) share one
 record; ``tensor.data`` has a separate record. Writes and nodes take their numbers from one counter. A saved value was
 overwritten if its memory was written after the node was made. Saving is therefore free, and if nothing was written
@@ -26,7 +26,7 @@ from chainrule._src.tape.node import next_seq
 _MAX_TIMES = 64  # number of latest writes whose times are kept
 
 
-class Written:
+class WriteRecord:
     """The writes to the memory of one array: their number, the times of the latest, and what wrote last."""
 
     __slots__ = ("count", "guard", "last", "times")
@@ -54,7 +54,7 @@ CLOCK = _Clock()
 #: callbacks that run with an array before an in-place operation overwrites it
 BEFORE_WRITE: list[Callable[[Any], None]] = []
 #: id of the array that owns the memory -> the writes to it
-WRITES: dict[int, Written] = {}
+WRITES: dict[int, WriteRecord] = {}
 WRITING = new_lock()
 
 
@@ -98,7 +98,7 @@ def alias_with_own_versions(array: NumpyArray) -> NumpyArray:
     return np.asarray(memoryview(buffer))
 
 
-def strided(array: NumpyArray, shape: tuple[int, ...], strides: tuple[int, ...]) -> NumpyArray:
+def strided_view(array: NumpyArray, shape: tuple[int, ...], strides: tuple[int, ...]) -> NumpyArray:
     """Return a view of an array's memory with this shape and these strides (in bytes)."""
     interface = {**array.__array_interface__, "shape": shape, "strides": strides}
     return np.asarray(Lender(interface, array, None))
@@ -110,7 +110,7 @@ def about_to_write(array: AnyArray) -> None:
         callback(array)
 
 
-def wrote(array: AnyArray, op: str, where: object) -> None:
+def note_write(array: AnyArray, op: str, where: object) -> None:
     """Record that ``op``, at source line ``where``, wrote into the array's memory."""
     if not isinstance(array, np.ndarray):
         return
@@ -123,7 +123,7 @@ def wrote(array: AnyArray, op: str, where: object) -> None:
         written.last = (op, where)
 
 
-def moved(array: AnyArray) -> None:
+def count_shape_change(array: AnyArray) -> None:
     """Count an in-place change of shape: the version increases, but no saved value is overwritten."""
     if isinstance(array, np.ndarray):
         with WRITING:
@@ -132,7 +132,7 @@ def moved(array: AnyArray) -> None:
             written.times.insert(0, 0)
 
 
-def dropping(entries: dict[int, Any], key: int) -> Callable[[object], object]:
+def entry_remover(entries: dict[int, Any], key: int) -> Callable[[object], object]:
     """Return a callback of a weak reference that removes an entry: ``entries.pop(key, reference)``.
 
     The callback runs in C only. In a Python callback a KeyboardInterrupt would be printed and lost.
@@ -140,17 +140,17 @@ def dropping(entries: dict[int, Any], key: int) -> Callable[[object], object]:
     return functools.partial(entries.pop, key)
 
 
-def record_of(array: NumpyArray) -> Written:
+def record_of(array: NumpyArray) -> WriteRecord:
     """Return the record of writes to an array's memory; make one if there is none."""
     memory = owner(array)
     key = id(memory)
     written = WRITES.get(key)
     if written is None:
-        written = WRITES[key] = Written(weakref.ref(memory, dropping(WRITES, key)))
+        written = WRITES[key] = WriteRecord(weakref.ref(memory, entry_remover(WRITES, key)))
     return written
 
 
-def writes_of(array: object) -> Written | None:
+def writes_of(array: object) -> WriteRecord | None:
     """Return the record of writes to an array's memory; None if there were no writes."""
     return WRITES.get(id(owner(array))) if isinstance(array, np.ndarray) else None
 
@@ -172,7 +172,7 @@ _SAMPLES = 256
 GUARDED: dict[int, tuple[weakref.ref[Any], int]] = {}
 
 
-def protected(array: Any) -> Any:
+def saveable_array(array: Any) -> Any:
     """Return a plain array that the tape can save: a copy, or the array itself with its fingerprint registered."""
     if LOCAL.recorder is not None:  # a trace reads the array in place in each call, and checks it itself
         return array
@@ -182,10 +182,10 @@ def protected(array: Any) -> Any:
     current = fingerprint(array)
     entry = GUARDED.get(key)
     if entry is None:
-        GUARDED[key] = (weakref.ref(array, dropping(GUARDED, key)), current)
+        GUARDED[key] = (weakref.ref(array, entry_remover(GUARDED, key)), current)
     elif entry[1] != current:
         GUARDED[key] = (entry[0], current)
-        wrote(array, "a NumPy array", None)
+        note_write(array, "a NumPy array", None)
     return array
 
 
@@ -198,10 +198,10 @@ def check_guarded() -> None:
         current = fingerprint(array)
         if current != before:
             GUARDED[key] = (ref, current)
-            wrote(array, "a NumPy array", None)
+            note_write(array, "a NumPy array", None)
 
 
-def samples(array: NumpyArray) -> NumpyArray:
+def sample_elements(array: NumpyArray) -> NumpyArray:
     """Return a view of about ``_SAMPLES`` evenly spaced elements of the array."""
     if array.flags.c_contiguous or array.flags.f_contiguous:
         flat = array.reshape(-1, order="A")
@@ -217,8 +217,8 @@ def samples(array: NumpyArray) -> NumpyArray:
 
 
 def fingerprint(array: NumpyArray) -> int:
-    """Return a hash of ``samples(array)``."""
-    return hash(samples(array).tobytes())
+    """Return a hash of ``sample_elements(array)``."""
+    return hash(sample_elements(array).tobytes())
 
 
 def digest(array: NumpyArray) -> int:

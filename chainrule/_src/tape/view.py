@@ -15,17 +15,17 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule._src.tape.tensor import InferenceTensor, Tensor
 from chainrule._src.tape.versions import owner
 
 ndarray = np.ndarray
 
-#: One step from a base to a view: the primitive (or a ``Through``), and its parameters.
+#: One step from a base to a view: the primitive (or a ``FunctionViewStep``), and its parameters.
 ViewStep = tuple[Any, dict[str, Any]]
 
 
-class Through(NamedTuple):
+class FunctionViewStep(NamedTuple):
     """A view step inside a transformation that is no primitive: functions to read the part and to write it to the base."""
 
     read: Callable[[Any], Any]
@@ -64,7 +64,7 @@ class View:
         return self.origin not in ("no_grad", "inference", "function")
 
 
-def viewed(tensor: Tensor, base: Any, prim: Primitive, params: Params) -> None:
+def register_if_view(tensor: Tensor, base: Any, prim: Primitive, params: Params) -> None:
     """Register ``tensor`` as a view of ``base``, if the two share memory."""
     if type(base) is not Tensor and not isinstance(base, Tensor):
         return
@@ -78,7 +78,7 @@ def viewed(tensor: Tensor, base: Any, prim: Primitive, params: Params) -> None:
         ):
             return
     origin: Any = ""
-    if SPECIAL:
+    if ACTIVE_MODES:
         if LOCAL.mode.inference:
             origin = "inference"
             if type(tensor) is InferenceTensor and type(base) is not InferenceTensor:
@@ -118,7 +118,7 @@ def mark_multi_output_views(function: str, tensors: tuple[Tensor, ...]) -> tuple
     return tensors
 
 
-def read_only(x: AnyArray) -> Any:
+def make_read_only(x: AnyArray) -> Any:
     """Make a view read-only, as NumPy does for some functions. Return ``x``, also if it is no view."""
     if isinstance(x, Tensor) and x._view is not None:
         x._view.origin = x._view.origin or "read-only"
@@ -135,7 +135,7 @@ def is_read_only(x: Tensor) -> bool:
     return x._view is not None and x._view.origin == "read-only"
 
 
-def valued(x: Any) -> Any:
+def copy_scalar_view(x: Any) -> Any:
     """Return ``x``; a 0-d view becomes a copy with its own memory, because NumPy returns a scalar there."""
     if isinstance(x, Tensor) and x._view is not None and not x._raw.shape:
         x._view = None

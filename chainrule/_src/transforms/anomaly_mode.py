@@ -25,7 +25,7 @@ from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.node import Leaf, Node, Pending
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.versions import dropping
+from chainrule._src.tape.versions import entry_remover
 
 _INFINITY = "the first infinite gradient"  # key in the notes of a sweep
 
@@ -47,7 +47,7 @@ class _Origins:
     def note(self, x: object, origin: object) -> None:
         """Register the origin of an array."""
         array, key = _raw(x), id(_raw(x))
-        self.entries[key] = weakref.ref(array, dropping(self.entries, key)), origin
+        self.entries[key] = weakref.ref(array, entry_remover(self.entries, key)), origin
 
 
 _UNKNOWN: Any = (None, None)

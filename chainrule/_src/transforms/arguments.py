@@ -18,8 +18,8 @@ from chainrule._src.arrays.types import AnyFunction, NumpyDType
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.foreign_operands import is_table, numbers_of
-from chainrule._src.tape.modes import LOCAL, recording
-from chainrule._src.tape.protocol import ArrayLike, plain
+from chainrule._src.tape.modes import LOCAL, is_recording
+from chainrule._src.tape.protocol import ArrayLike, as_plain_array
 from chainrule._src.tape.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -57,7 +57,7 @@ def _numbers(tree: Any) -> bool:
 
 def plain_type(x: object) -> type | None:
     """Return the eager type of a traced value (``float``, a NumPy scalar type or ``ndarray``); None if x is not traced."""
-    return LOCAL.recorder.stands_for(x._tensor._raw) if type(x) is Array and LOCAL.recorder is not None else None
+    return LOCAL.recorder.eager_type(x._tensor._raw) if type(x) is Array and LOCAL.recorder is not None else None
 
 
 def is_array(x: object) -> bool:
@@ -79,9 +79,9 @@ def data_of(x: object) -> Any:
     if isinstance(x, ArrayLike):
         return x
     if is_foreign(type(x)):
-        return plain(x)
+        return as_plain_array(x)
     if isinstance(x, ndarray):
-        return native(plain(x))
+        return native(as_plain_array(x))
     if isinstance(x, (np.generic, float, int, complex)):
         return np.asarray(x)
     numbers = numbers_of(x)
@@ -104,12 +104,12 @@ def _instead(x: object) -> str:
     return ", for example chainrule.from_dlpack(x)" if hasattr(x, "__dlpack__") else ""
 
 
-def untracked(x: object) -> Any:
+def data_if_unrecorded(x: object) -> Any:
     """Return a tensor's data if it is not recorded, else the tensor."""
     if type(x) is Array:
         x = x._tensor
     if isinstance(x, Tensor):
-        return x._raw if x._edge is None or not recording() else x
+        return x._raw if x._edge is None or not is_recording() else x
     return data_of(x)
 
 
@@ -139,7 +139,7 @@ def without_labels(x: object) -> Any:
     return leaves[0] if len(leaves) == 1 else x
 
 
-def inside(x: Tensor) -> Any:
+def interpreter_content(x: Tensor) -> Any:
     """Return a tensor as the content of an interpreter's value: the tensor if it is on the tape, else its data."""
     return x._raw if x._edge is None else x
 

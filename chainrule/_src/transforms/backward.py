@@ -15,11 +15,11 @@ from chainrule._src.ops.creation import zeros_like
 from chainrule._src.tape import engine, ties
 from chainrule._src.tape.dispatch import rank
 from chainrule._src.tape.foreign import ones_of, zeros_beside
-from chainrule._src.tape.modes import recording
+from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.node import Edge, Freed, Leaf, Node, output_of
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.saved import saved_tensors
-from chainrule._src.tape.tensor import Tensor, attach, wrap, wrapped
+from chainrule._src.tape.tensor import Tensor, attach_methods, tensor_of, wrap
 from chainrule._src.transforms.arguments import array_id, own_copy
 
 ndarray = np.ndarray
@@ -234,8 +234,8 @@ def _any_dual(tensors: object) -> bool:
 
 def _primals(tensors: object) -> Any:
     if isinstance(tensors, (tuple, list)):
-        return tuple(_later("duals").parts(t)[0] for t in tensors)
-    return _later("duals").parts(tensors)[0]
+        return tuple(_later("duals").primal_and_tangent(t)[0] for t in tensors)
+    return _later("duals").primal_and_tangent(tensors)[0]
 
 
 def grad(
@@ -311,7 +311,7 @@ def _gradients(
         if block is not None:
             raise errors.blocked_below()
         tensors = _sequence("grad", "outputs", outputs)
-        return _later("duals").grad(
+        return _later("duals").grad_of_duals(
             _gradients,
             tensors,
             wanted,
@@ -399,7 +399,7 @@ def _tensor_backward(
 
 _tensor_backward.__name__ = "backward"
 _tensor_backward.__qualname__ = "Tensor.backward"
-attach(backward=_tensor_backward)
+attach_methods(backward=_tensor_backward)
 
 
 def _call_node(self: Node, *cotangents: Tensor) -> Any:
@@ -409,12 +409,12 @@ def _call_node(self: Node, *cotangents: Tensor) -> Any:
     if type(self.saved) is Freed:
         raise errors.second_backward(self)
     tensors = all(isinstance(c, Tensor) for c in cotangents)
-    recorded = tensors and recording() and any(c._edge is not None for c in cotangents)
+    recorded = tensors and is_recording() and any(c._edge is not None for c in cotangents)
     saved = saved_tensors(self) if recorded else self.saved
     gs = tuple([c._raw if isinstance(c, Tensor) and not recorded else c for c in cotangents])
     g = gs if len(self.prim.outputs) > 1 else gs[0]
     try:
-        results = tuple(None if r is None else wrapped(r) for r in self.pullback(self, g, saved, self.edges))
+        results = tuple(None if r is None else tensor_of(r) for r in self.pullback(self, g, saved, self.edges))
     except (ValueError, IndexError) as error:
         if self.prim.kind == "function":  # the user's own code
             raise

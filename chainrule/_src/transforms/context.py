@@ -15,7 +15,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLik
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import OpenRow
 from chainrule._src.tape.eager import new_node
-from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, is_recording
 from chainrule._src.tape.node import Freed, Leaf, Node, output_of
 from chainrule._src.tape.saved import pack_one, unpack_one
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -113,7 +113,7 @@ class FunctionCtx:
     def _keep(self, inputs: tuple[object, ...], outputs: tuple[object, ...]) -> None:
         """Convert saved tensors to data and edges. An output is stored by its index: its edge would be a reference cycle."""
         kept: list[Any] = []
-        hooks = SPECIAL and LOCAL.saved_hooks
+        hooks = ACTIVE_MODES and LOCAL.saved_hooks
         for tensor in self.to_save:
             if tensor is None:
                 kept.append(None)
@@ -232,7 +232,7 @@ def once_differentiable(fn: AnyFunction) -> AnyFunction:
     def wrapper(ctx: Any, *grads: Tensor) -> Any:
         with no_grad():
             results = fn(ctx, *grads)
-        if not recording():
+        if not is_recording():
             return results
         edges = [g._edge for g in grads if isinstance(g, Tensor) and g._edge is not None]
         if isinstance(ctx._now, Node):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
-from chainrule._src.tape.tensor import Tensor, wrapped
+from chainrule._src.tape.tensor import Tensor, tensor_of
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
@@ -27,5 +27,5 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     data = tensor._raw
     if type(data) not in (Batched, Dual):
         return tensor
-    inner = wrapped(data.payload if type(data) is Batched else data.primal)
+    inner = tensor_of(data.payload if type(data) is Batched else data.primal)
     return debug_unwrap(inner) if recurse else inner

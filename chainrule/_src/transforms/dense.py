@@ -20,9 +20,9 @@ from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.messages import errors
-from chainrule._src.rules.batching import reshape
+from chainrule._src.rules.batching import reshape_any
 from chainrule._src.tape import engine
-from chainrule._src.tape.levels import open_level, within
+from chainrule._src.tape.levels import open_level, restoring_levels
 from chainrule._src.tape.node import Leaf, Node
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.pushforward import JvpRun, exit_level
@@ -30,7 +30,7 @@ from chainrule._src.transforms.pushforward import JvpRun, exit_level
 ndarray = np.ndarray
 
 
-@within
+@restoring_levels
 def pull_batch(
     pull: Callable[[list[Any]], Sequence[Any]], cotangents: list[AnyArray], api: str, lift_leaves: bool = False
 ) -> list[AnyArray | None]:
@@ -203,7 +203,7 @@ class _Block:
             found = found.transpose((*range(1, found.ndim), 0)) if plain else np.moveaxis(found, 0, -1)
         if is_recorded(found) and not found.flags.c_contiguous:
             found = found.copy()
-        return found if shape_of(found) == self.shape else reshape(found, self.shape)
+        return found if shape_of(found) == self.shape else reshape_any(found, self.shape)
 
 
 def _own(array: NumpyArray, others: list[AnyArray]) -> NumpyArray:

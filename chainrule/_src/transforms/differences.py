@@ -24,27 +24,29 @@ DIFFERENCE_TOLERANCE = 1e-7
 ROUNDING_TOLERANCE = 1e-11
 
 
-def central(f: Callable[[Any], list[Any]], x: TensorLike, direction: TensorLike, step: float) -> list[TensorLike]:
+def central_differences(
+    f: Callable[[Any], list[Any]], x: TensorLike, direction: TensorLike, step: float
+) -> list[TensorLike]:
     """Return the central differences ``(f(h) − f(−h)) / 2h`` of several numbers or arrays along a direction."""
     above = f(np.asarray(x + step * direction))
     below = f(np.asarray(x - step * direction))
     return [np.subtract(a, b) / (2 * step) for a, b in zip(above, below, strict=True)]
 
 
-def along(f: Callable[[Any], Any], x: TensorLike, direction: TensorLike, step: float = STEP) -> Any:
+def directional_derivative(f: Callable[[Any], Any], x: TensorLike, direction: TensorLike, step: float = STEP) -> Any:
     """Return the derivative of ``f`` (a function to a number or an array) at ``x`` along a direction."""
     return all_of(lambda moved: [f(moved)], x, direction, step)[0]
 
 
 def all_of(f: Callable[[Any], list[Any]], x: TensorLike, direction: TensorLike, step: float = STEP) -> list[Any]:
     """Return the derivatives of several numbers or arrays at ``x`` along a direction."""
-    one, two = (central(f, x, direction, h) for h in (step, 2 * step))
+    one, two = (central_differences(f, x, direction, h) for h in (step, 2 * step))
     return [(4 * a - b) / 3 for a, b in zip(one, two, strict=True)]
 
 
 def all_along(f: Callable[[Any], Any], x: TensorLike, directions: Iterable[AnyArray]) -> AnyArray:
     """Return the derivatives along each direction, as a vector."""
-    return np.array([along(f, x, d) for d in directions], np.float64)
+    return np.array([directional_derivative(f, x, d) for d in directions], np.float64)
 
 
 def units_of(x: Tensor) -> tuple[complex, ...]:
@@ -60,22 +62,22 @@ def unit_vectors(shape: tuple[int, ...], unit: complex, dtype: NumpyDType) -> It
         yield vector
 
 
-def normal(rng: np.random.Generator, shape: tuple[int, ...], complex_: bool) -> AnyArray:
+def normal_sample(rng: np.random.Generator, shape: tuple[int, ...], complex_: bool) -> AnyArray:
     x = np.asarray(rng.normal(size=shape))
     return np.asarray(x + 1j * rng.normal(size=shape)) if complex_ else x
 
 
 def normal_like(x: AnyArray, seed: int) -> AnyArray:
     """Return normal random numbers of an array's shape and dtype."""
-    return normal(np.random.default_rng((seed, x.size, 11)), x.shape, x.dtype.kind == "c").astype(x.dtype)
+    return normal_sample(np.random.default_rng((seed, x.size, 11)), x.shape, x.dtype.kind == "c").astype(x.dtype)
 
 
-def inner(a: TensorLike, b: TensorLike) -> float:
+def real_inner_product(a: TensorLike, b: TensorLike) -> float:
     """Return the real inner product Re Σ conj(a)·b: the change along a step b, for a gradient a."""
     return float(np.real(np.sum(np.conj(a) * b)))
 
 
-def worst(got: object, expected: TensorLike, tolerance: float) -> tuple[Any, Any, Any] | None:
+def largest_difference(got: object, expected: TensorLike, tolerance: float) -> tuple[Any, Any, Any] | None:
     """Return index and values of the largest difference of two arrays, relative to max(1, largest element).
 
     Return None if it is within the tolerance. nan equals nan, and an infinity equals itself.

@@ -1,4 +1,4 @@
-"""Backward passes from dual tensors (forward over reverse). ``backward.grad`` calls ``grad``.
+"""Backward passes from dual tensors (forward over reverse). ``backward.grad`` calls ``grad_of_duals``.
 
 A dual tensor y has a primal P and a tangent T, which are both on the tape if y requires grad. Sweeping P with a cotangent g gives
 the gradient. The gradient's tangent is its derivative along the direction of the inputs. Because second derivatives are symmetric,
@@ -17,8 +17,8 @@ from chainrule._src.arrays.types import AnyArray
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.tape.dispatch import rank
 from chainrule._src.tape.node import Leaf
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
-from chainrule._src.transforms.arguments import inside
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
+from chainrule._src.transforms.arguments import interpreter_content
 
 ndarray = np.ndarray
 
@@ -28,15 +28,15 @@ def is_dual(x: object) -> bool:
     return isinstance(x, Tensor) and x._edge is None and type(x._raw) is Dual
 
 
-def parts(x: Any, level: int | None = None) -> tuple[Any, Any]:
+def primal_and_tangent(x: Any, level: int | None = None) -> tuple[Any, Any]:
     """Return a tensor's primal and tangent at a level (default: any) as tensors; for a tensor without tangent, it and None."""
     if not is_dual(x) or (level is not None and x._raw.level != level):
         return x, None
     dual = x._raw
-    return wrapped(dual.primal), None if dual.tangent is None else wrapped(dual.tangent)
+    return tensor_of(dual.primal), None if dual.tangent is None else tensor_of(dual.tangent)
 
 
-def grad(
+def grad_of_duals(
     plain: Callable[..., tuple[Any, ...]],
     outputs: Sequence[object],
     inputs: Sequence[AnyArray],
@@ -54,9 +54,9 @@ def grad(
         retain_graph, options: as in ``autograd.grad``.
     """
     level = max(rank(y) for y in outputs if is_dual(y)) // 2
-    primals, tangents = zip(*[parts(y, level) for y in outputs])
-    gs, moves = zip(*[parts(g, level) for g in cotangents])
-    wanted, speeds = zip(*[parts(x, level) for x in inputs])
+    primals, tangents = zip(*[primal_and_tangent(y, level) for y in outputs])
+    gs, moves = zip(*[primal_and_tangent(g, level) for g in cotangents])
+    wanted, speeds = zip(*[primal_and_tangent(x, level) for x in inputs])
     moving = [(t, g) for t, g in zip(tangents, gs) if t is not None and t.requires_grad]
     moving += [(p, m) for p, m in zip(primals, moves) if m is not None and p.requires_grad]
     found = plain(primals, wanted, gs, retain_graph=retain_graph or bool(moving), **options)
@@ -72,5 +72,7 @@ def grad(
             block = speed._edge
         keep = retain_graph or i + 1 < len(wanted)
         (rate,) = plain(ends, (x,), seeds, block, retain_graph=keep, **options)
-        results.append(g if g is None or rate is None else wrap(Dual(inside(g), inside(rate), level)))
+        results.append(
+            g if g is None or rate is None else wrap(Dual(interpreter_content(g), interpreter_content(rate), level))
+        )
     return tuple(results)

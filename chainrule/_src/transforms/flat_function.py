@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from chainrule._src.api.array import faced, unfaced
+from chainrule._src.api.array import in_api_of_argument, unfaced
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
-from chainrule._src.tape.modes import recording
+from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.protocol import ArrayLike, as_is
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.transforms.arguments import inside
+from chainrule._src.transforms.arguments import interpreter_content
 
 
 class FlatFunction:
@@ -62,12 +62,12 @@ class FlatFunction:
 
     def at(self, tensors: Iterable[Tensor]) -> list[AnyArray]:
         """Call the function with tensors, converted to the types of the points (tensors or Arrays); return the leaves."""
-        return self([faced(x, point) for x, point in zip(tensors, self.points, strict=True)])
+        return self([in_api_of_argument(x, point) for x, point in zip(tensors, self.points, strict=True)])
 
 
 def on_tape(leaves: Iterable[object]) -> bool:
     """Return whether operations are recorded, and a leaf is a tensor on the tape."""
-    return recording() and any([isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves])
+    return is_recording() and any([isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves])
 
 
 def primal_of(leaf: Any, create_graph: bool, api: str = "jacobian") -> Any:
@@ -81,7 +81,7 @@ def primal_of(leaf: Any, create_graph: bool, api: str = "jacobian") -> Any:
     if leaf.dtype.kind not in "fc":
         raise errors.jacobian_integers(leaf.dtype, api)
     if isinstance(leaf, Tensor):
-        return inside(leaf) if create_graph else leaf._raw
+        return interpreter_content(leaf) if create_graph else leaf._raw
     return leaf
 
 

@@ -9,9 +9,9 @@ from chainrule._src.interpreters.dual import FORWARD, Dual
 from chainrule._src.messages import errors
 from chainrule._src.table.shape import alias
 from chainrule._src.tape.levels import STACK, open_level
-from chainrule._src.tape.modes import LOCAL, SPECIAL
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
-from chainrule._src.transforms.arguments import inside
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
+from chainrule._src.transforms.arguments import interpreter_content
 
 
 def enter_dual_level() -> int:
@@ -136,7 +136,7 @@ def _part(tensor: Tensor, primal: bool = False) -> Any:
     if dual is not None:
         inner = dual.primal
         return alias(inner) if primal and isinstance(inner, Tensor) and inner.requires_grad else inner
-    return alias(tensor) if primal and tensor._edge is not None else inside(tensor)
+    return alias(tensor) if primal and tensor._edge is not None else interpreter_content(tensor)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -156,9 +156,9 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if dual is None:
         return UnpackedDualTensor(tensor, None)
     tangent = dual.tangent if _is_fwd_grad_enabled() else None
-    if SPECIAL and LOCAL.watch is not None:
+    if ACTIVE_MODES and LOCAL.watch is not None:
         LOCAL.watch.result_tangent(tangent)
-    return UnpackedDualTensor(wrapped(dual.primal), None if tangent is None else wrapped(tangent))
+    return UnpackedDualTensor(tensor_of(dual.primal), None if tangent is None else tensor_of(tangent))
 
 
 def _is_fwd_grad_enabled() -> bool:

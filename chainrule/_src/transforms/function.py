@@ -21,7 +21,7 @@ from chainrule._src.tape.modes import LOCAL, WATCHES
 from chainrule._src.tape.node import Edge, Leaf, Output, next_seq
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.versions import owner, wrote
+from chainrule._src.tape.versions import note_write, owner
 from chainrule._src.tape.view import register_view
 from chainrule._src.transforms import function_transforms
 from chainrule._src.transforms.context import FunctionCtx
@@ -182,7 +182,7 @@ def _check_dirty(ctx: Any, args: tuple[object, ...], outputs: tuple[object, ...]
                 raise errors.function_dirty_leaf(name)
             if len(outputs) > 1:
                 raise errors.function_dirty_view(name)
-        wrote(tensor._raw, name, errors.user_line())
+        note_write(tensor._raw, name, errors.user_line())
 
 
 def _output(output: object, edge: Edge, ctx: Any, args: tuple[object, ...], index: int) -> Any:
@@ -244,7 +244,7 @@ def _unrecorded(ctx: Any, args: tuple[object, ...], output: AnyArray, needed: bo
                 raise errors.function_dirty_lost(ctx._forward_cls.__name__)
             if LOCAL.mode.records and tensor._view is not None and tensor._view.base._edge is not None:
                 check_history(tensor, ctx._forward_cls.__name__)  # a constant view of a tensor that is on the tape
-            wrote(tensor._raw, ctx._forward_cls.__name__, errors.user_line())
+            note_write(tensor._raw, ctx._forward_cls.__name__, errors.user_line())
     return tuple(map(plain, output)) if isinstance(output, tuple) else plain(output)
 
 

@@ -16,9 +16,9 @@ from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import unbroadcast
 from chainrule._src.rules.primitive import OpenRow
 from chainrule._src.tape.hooks import mark_escaped
-from chainrule._src.tape.modes import LOCAL, MODES, SPECIAL
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, MODES
 from chainrule._src.tape.node import Freed, Node
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
 
 ndarray = np.ndarray
 new = object.__new__
@@ -67,7 +67,7 @@ SETUP_CONTEXT = FunctionMethods.setup_context
 _BACKWARD = FunctionMethods.backward
 
 
-def defines(cls: object, method: str) -> bool:
+def overrides_method(cls: object, method: str) -> bool:
     """Return whether a class overrides a method."""
     return getattr(cls, method) is not getattr(FunctionMethods, method)
 
@@ -131,7 +131,7 @@ def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...]) -> Any:
     try:
         LOCAL.mode = MODES[False, outer.inference, True]
         if outer.records:
-            SPECIAL.append(None)
+            ACTIVE_MODES.append(None)
         if cls.setup_context is SETUP_CONTEXT:
             return cls.forward(ctx, *args)
         output = cls.forward(*args)
@@ -143,7 +143,7 @@ def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...]) -> Any:
     finally:
         left, LOCAL.mode = LOCAL.mode, outer
         if left.records is not outer.records:
-            SPECIAL.pop() if outer.records else SPECIAL.append(None)
+            ACTIVE_MODES.pop() if outer.records else ACTIVE_MODES.append(None)
 
 
 def rule_of(cls: Any) -> AnyFunction:
@@ -163,12 +163,12 @@ def pullback(node: Any, g: Any, saved: tuple[object, ...], edges: tuple[object, 
     if type(g) is ndarray:
         recorded = bare = False
         tensor = new(Tensor)
-        tensor._raw = g if not SPECIAL or LOCAL.recorder is None else LOCAL.recorder.made(tensor, g)
+        tensor._raw = g if not ACTIVE_MODES or LOCAL.recorder is None else LOCAL.recorder.wrap_new_data(tensor, g)
         tensor._edge = tensor._cut = None
         gs: tuple[Any, ...] = (tensor,)
     elif type(g) is tuple:
         recorded = any(isinstance(part, Tensor) for part in g)
-        gs = cotangents(g, params["about"], ctx.materialize_grads)
+        gs = output_cotangents(g, params["about"], ctx.materialize_grads)
         bare = not recorded and any(part is not None and type(part._raw) is not ndarray for part in gs)
     else:
         recorded = isinstance(g, Tensor)
@@ -225,7 +225,7 @@ def run_backward(ctx: Any, gs: tuple[Tensor | None, ...], recorded: bool) -> tup
     try:
         LOCAL.mode = mode = MODES[outer.grad and recorded, outer.inference, True]
         if outer.records and not mode.records:
-            SPECIAL.append(None)
+            ACTIVE_MODES.append(None)
         results = rule(ctx, *gs)
     except ValueError as error:
         errors.note_nothing_saved(cls, ctx, error)
@@ -233,11 +233,11 @@ def run_backward(ctx: Any, gs: tuple[Tensor | None, ...], recorded: bool) -> tup
     finally:
         left, LOCAL.mode = LOCAL.mode, outer
         if left.records is not outer.records:
-            SPECIAL.pop() if outer.records else SPECIAL.append(None)
+            ACTIVE_MODES.pop() if outer.records else ACTIVE_MODES.append(None)
     return results if isinstance(results, tuple) else (results,)
 
 
-def cotangents(g: tuple[object, ...], about: tuple[Any, ...], materialize: bool) -> tuple[Tensor | None, ...]:
+def output_cotangents(g: tuple[object, ...], about: tuple[Any, ...], materialize: bool) -> tuple[Tensor | None, ...]:
     """Return the gradients of several outputs for backward: zeros for missing ones, None for outputs that are not tensors."""
     return tuple(
         (None if fit is None or not materialize else wrap(np.zeros(*fit)))
@@ -279,7 +279,7 @@ def fit_gradient(
     if result._raw.dtype.kind == "c" and dtype.kind != "c":
         raise errors.function_grad_complex(cls.__name__, index)
     fit = unbroadcast(result, shape, dtype)
-    return wrapped(fit)
+    return tensor_of(fit)
 
 
 def _fresh_counts() -> tuple[int, int]:

@@ -29,17 +29,17 @@ from chainrule._src.tape import engine
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.inplace import reach_holders, rebase_history
 from chainrule._src.tape.levels import Level, open_level
-from chainrule._src.tape.modes import recording
+from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.node import Edge, Leaf, Node, output_of
 from chainrule._src.tape.protocol import ArrayLike
-from chainrule._src.tape.tensor import Tensor, hold, wrap, wrapped
+from chainrule._src.tape.tensor import Tensor, set_tensor_data, tensor_of, wrap
 from chainrule._src.transforms.context import FunctionCtx
 from chainrule._src.transforms.function_rule import (
     SETUP_CONTEXT,
     check_count,
-    defines,
     fit_gradient,
     in_graph,
+    overrides_method,
     row_of,
     rule_of,
     run_backward,
@@ -120,9 +120,9 @@ def _write(ran: Ran, args: tuple[Any, ...], results: list[Tensor]) -> None:
             raise errors.function_dirty_lost(name)
         for seen, x in zip(ran.inputs, args, strict=True):
             if seen is dirty:
-                if type(x._edge) is Leaf and recording():
+                if type(x._edge) is Leaf and is_recording():
                     raise errors.function_dirty_leaf(name)
-                hold(x, results[index]._raw)
+                set_tensor_data(x, results[index]._raw)
                 rebase_history(x, results[index]._edge, results[index]._cut)
                 reach_holders(x)
                 results[index] = x
@@ -167,7 +167,7 @@ class FunctionCall:
         for lift in self.lifts:
             if operand is None or lift.batched[operand]:
                 data = Batched(data, lift.level)
-        return wrapped(data)
+        return tensor_of(data)
 
     def shown_arguments(self, operands: Sequence[AnyArray]) -> tuple[Any, ...]:
         """Return all arguments for forward."""
@@ -348,7 +348,7 @@ class FunctionCall:
         ctx._now = node
         gs = self.ran.with_others(map(self.shown, parts))
         results = self.backward(ctx, gs, self.shown_arguments(operands))
-        form = wrapped if recorded else _unrecorded
+        form = tensor_of if recorded else _unrecorded
         return tuple(
             None if edge is None or result is None else form(self.unlifted(result, n))
             for n, (result, edge) in enumerate(zip(results, edges, strict=True))
@@ -358,7 +358,7 @@ class FunctionCall:
 
     def batch(self, payloads: list[AnyArray], batched: list[bool], size: int, level: Level) -> Any:
         """Run the class's ``vmap``, or bind the call on the payloads, with the batch axis hidden at the lower rank."""
-        if defines(self.cls, "vmap"):
+        if overrides_method(self.cls, "vmap"):
             return self._by_vmap(payloads, batched, size, level)
         lifts = (Lift(level, tuple(batched), size), *self.lifts)
         below = FunctionCall(self.cls, self.args, self.at, lifts, self.needs)
@@ -404,7 +404,7 @@ class FunctionCall:
     def jvp(self, primals: list[AnyArray], tangents: list[AnyArray | None], out: Any) -> Any:
         """Return the outputs' tangents, by the class's ``jvp`` or by transposing its backward."""
         values = _several(out)
-        by_rule = self._by_jvp if defines(self.cls, "jvp") else self._transposed
+        by_rule = self._by_jvp if overrides_method(self.cls, "jvp") else self._transposed
         found = by_rule(primals, tangents, values)
         for n, (t, v) in enumerate(zip(found, values, strict=True)):
             if t is not None and (n in self.ran.constant or v.dtype.kind not in "fc"):
@@ -453,10 +453,10 @@ class FunctionCall:
             like = self.shown(v)._raw
             start = None
             if v.dtype.kind in "fc" and n not in ran.constant:
-                start = wrapped(_probe(like))
+                start = tensor_of(_probe(like))
                 start._edge = Leaf(start)
             elif ran.materialize:
-                start = wrapped(_zeros(like))
+                start = tensor_of(_zeros(like))
             starts.append(start)
         with enable_grad():
             try:
@@ -474,7 +474,7 @@ class FunctionCall:
                 raise errors.function_no_jvp(name, "its result does not depend on the gradient by recorded operations")
         if not roots:
             return [None] * len(starts)
-        create_graph = recording()
+        create_graph = is_recording()
         cotangents = cotangents if create_graph else [c._raw for c in cotangents]
         at = [n for n, start in enumerate(starts) if start is not None and start._edge is not None]
         targets = [starts[n]._edge for n in at]
@@ -483,7 +483,7 @@ class FunctionCall:
         )
         found: list[Any] = [None] * len(starts)
         for n, g in zip(at, pulled, strict=True):
-            found[n] = None if g is None else _unrecorded(self.unlifted(wrapped(g)))
+            found[n] = None if g is None else _unrecorded(self.unlifted(tensor_of(g)))
         return found
 
 
@@ -518,7 +518,7 @@ def _payloads_of(arg: object, level: object) -> tuple[Any, Any]:
     dims: list[int | None] = [None] * len(leaves)
     for k, x in enumerate(leaves):
         if isinstance(x, Tensor) and type(x._raw) is Batched and x._raw.level == level:
-            leaves[k], dims[k] = wrapped(x._raw.payload), None if x._raw.shared else 0
+            leaves[k], dims[k] = tensor_of(x._raw.payload), None if x._raw.shared else 0
     return tree_unflatten(leaves, spec), tree_unflatten(dims, spec)
 
 

@@ -12,8 +12,8 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.ops.creation import ones_like, zeros_like
 from chainrule._src.tape import engine
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
-from chainrule._src.transforms.arguments import inside
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
+from chainrule._src.transforms.arguments import interpreter_content
 from chainrule._src.transforms.backward import grad
 from chainrule._src.transforms.dense import compute_rows
 from chainrule._src.transforms.jacobian import forward_jacobian, reverse_jacobian
@@ -100,10 +100,16 @@ class _Call:
         tangents = [ones_like(x).detach() if v is None else v.to(x.dtype) for v, x in zip(vs, xs)]
         if not self.create_graph:
             tangents = [t.detach() for t in tangents]
-        run = JvpRun(self.run, [*map(inside, xs)], [*map(inside, tangents)], "jvp", lift_leaves=not recorded)
+        run = JvpRun(
+            self.run,
+            [*map(interpreter_content, xs)],
+            [*map(interpreter_content, tangents)],
+            "jvp",
+            lift_leaves=not recorded,
+        )
         parts = [run.split(y) for y in run.result]
-        self.outputs = tuple([wrapped(primal) for primal, _ in parts])
-        return [None if t is None else wrapped(t) for _, t in parts]
+        self.outputs = tuple([tensor_of(primal) for primal, _ in parts])
+        return [None if t is None else tensor_of(t) for _, t in parts]
 
     def scalar(self) -> Tensor:
         """Return the output of a function that must return one element."""
@@ -277,7 +283,7 @@ def _rows(call: _Call, index: int, y: Tensor, vectorize: bool) -> list[Tensor]:
             _check_dependence(row, f"Output {index} of the user-provided function", "jacobian", create_graph)
         return row
 
-    return [wrapped(x) for x in compute_rows(pull, y, xs, 1, "jacobian")]
+    return [tensor_of(x) for x in compute_rows(pull, y, xs, 1, "jacobian")]
 
 
 def hessian(

@@ -13,7 +13,7 @@ from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_map, tree_unfl
 from chainrule._src.arrays.types import AnyFunction, P, R
 from chainrule._src.messages import errors
 from chainrule._src.tape.protocol import ArrayLike
-from chainrule._src.tape.tensor import Tensor, wrapped
+from chainrule._src.tape.tensor import Tensor, tensor_of
 from chainrule._src.transforms.arguments import data_of, flatten_like, is_array, names_keywords, positions_of
 from chainrule._src.transforms.trace import Trace
 
@@ -148,11 +148,11 @@ def vjp(func: AnyFunction, *primals: object, has_aux: bool = False) -> Any:
     """
     errors.check_function("vjp", func)
     trace = Trace("vjp(f, *primals)", func, range(len(primals)), primals, {}, has_aux, linked=True)
-    value, vjp_fn = pulled(trace)
+    value, vjp_fn = result_and_pullback(trace)
     return (value, vjp_fn, tree_map(trace.value, trace.aux)) if has_aux else (value, vjp_fn)
 
 
-def pulled(trace: Trace) -> tuple[Any, AnyFunction]:
+def result_and_pullback(trace: Trace) -> tuple[Any, AnyFunction]:
     """Return the result of a trace's function, and the function that pulls its cotangents back."""
     outputs, spec = trace.outputs()
     trace.set_starts(sys.maxsize)  # the function has returned: only vjp_fn differentiates with respect to the starts
@@ -186,7 +186,7 @@ def cotangents_like(outputs: list[Tensor], spec: TreeSpec, cotangents: tuple[obj
             g = np.asarray(g, dtype)
         data = data_of(g)
         if tuple(data.shape) != tuple(shape):
-            raise errors.gradient_shape(i, wrapped(g), y)
+            raise errors.gradient_shape(i, tensor_of(g), y)
         if data.dtype.kind == "c" and dtype.kind != "c":
             raise RuntimeError(
                 f"vjp: the cotangent{_at(leaf_paths(spec)[i])} is complex ({data.dtype}), but the output is real "

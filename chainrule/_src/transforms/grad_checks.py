@@ -14,10 +14,16 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.messages.kinds import GradcheckError
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
 from chainrule._src.transforms.backward import grad
 from chainrule._src.transforms.dense import compute_rows
-from chainrule._src.transforms.differences import central, inner, normal_like, unit_vectors, units_of
+from chainrule._src.transforms.differences import (
+    central_differences,
+    normal_like,
+    real_inner_product,
+    unit_vectors,
+    units_of,
+)
 from chainrule._src.transforms.pushforward import JvpRun
 
 
@@ -44,12 +50,12 @@ def outputs_of(result: Tensor | tuple[Tensor, ...] | list[Tensor]) -> tuple[Tens
     return outputs
 
 
-def recorded(result: Tensor | tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
+def recorded_outputs(result: Tensor | tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """Return the outputs that require grad."""
     return tuple([y for y in outputs_of(result) if y.requires_grad])
 
 
-def array_of(x: Tensor) -> Any:
+def detached_array(x: Tensor) -> Any:
     """Return the values, without the graph."""
     return x.detach()._array()
 
@@ -73,7 +79,7 @@ class Checks(NamedTuple):
         return outputs_of(self.func(*self.inputs))
 
     def recorded(self) -> tuple[Tensor, ...]:
-        return recorded(self.func(*self.inputs))
+        return recorded_outputs(self.func(*self.inputs))
 
     def xs(self) -> list[Tensor]:
         return [self.inputs[i] for i in self.wanted]
@@ -97,7 +103,7 @@ class Checks(NamedTuple):
 
         def moved(x: AnyArray) -> list[Any]:
             data[...] = x
-            seen.append([array_of(y).copy() for y in self.outputs()])
+            seen.append([detached_array(y).copy() for y in self.outputs()])
             for k in floating:
                 for what in ("shape", "dtype"):
                     one, two = getattr(seen[0][k], what), getattr(seen[-1][k], what)
@@ -109,7 +115,7 @@ class Checks(NamedTuple):
             return [seen[-1][k] for k in floating]
 
         try:
-            return dict(zip(floating, central(moved, before, direction, self.eps)))
+            return dict(zip(floating, central_differences(moved, before, direction, self.eps)))
         finally:
             data[...] = before
 
@@ -125,7 +131,7 @@ class Checks(NamedTuple):
         run = JvpRun(of_moving, [self.inputs[n].detach()._raw for n in moving], tangents, "jvp", size, "error")
         axis = () if size is None else (size,)
         found = [(y, run.tangents(y)) for y in run.result]
-        return [np.zeros((*axis, *y.shape), y.dtype) if t is None else array_of(wrapped(t)) for y, t in found]
+        return [np.zeros((*axis, *y.shape), y.dtype) if t is None else detached_array(tensor_of(t)) for y, t in found]
 
     def by_input(self, i: int, floats: dict[int, Tensor], forward: bool) -> dict[Any, dict[int, Any]]:
         """Return for each unit and floating output the Jacobian with respect to input i, by forward mode or differences."""
@@ -152,7 +158,7 @@ class Checks(NamedTuple):
                     raise GradcheckError(
                         "Analytical gradient has incorrect size: a gradient does not have the shape of its input"
                     )
-            return [None if r is None else array_of(r) for r in found]
+            return [None if r is None else detached_array(r) for r in found]
 
         def jacobians() -> list[Any]:
             found = compute_rows(pull, y, xs, 1, "gradcheck", part)
@@ -236,10 +242,10 @@ class Checks(NamedTuple):
                 v = _weights(y, 61 + k).real
                 atol = self.atol * np.abs(u).sum() * np.abs(v).sum()
                 for part in units_of(y):
-                    expected = inner(part * v, slopes[k])
+                    expected = real_inner_product(part * v, slopes[k])
                     found = [(False, self._pulled(y, x, part * v, u))] if backward else []
                     if tangents is not None:
-                        found.append((True, inner(part * v, tangents[k])))
+                        found.append((True, real_inner_product(part * v, tangents[k])))
                     for is_forward, got in found:
                         if not np.allclose(got, expected, self.rtol, atol):
                             is_complex = y.dtype.kind == "c" and not is_forward
@@ -254,7 +260,7 @@ class Checks(NamedTuple):
             if r is None:
                 return 0.0
             self._check_dtype(r, x)
-            found.append(inner(array_of(r), u))
+            found.append(real_inner_product(detached_array(r), u))
         if abs(found[0] - found[1]) > self.nondet_tol:
             raise self._not_reentrant()
         return found[0]
@@ -281,7 +287,7 @@ class Checks(NamedTuple):
         for g, x in zip(_of_zeros(outputs, xs) if outputs else (), xs):
             if g is None:
                 continue
-            if np.any(array_of(g) != 0):
+            if np.any(detached_array(g) != 0):
                 raise GradcheckError(
                     "backward not multiplied by grad_output: the gradient of an output with grad_output 0 is not 0. "
                     "backward must be linear in grad_output."
@@ -304,7 +310,7 @@ class Checks(NamedTuple):
                     f"{left_out} it raised {type(error).__name__}: {error}. (In a Function with "
                     "set_materialize_grads(False) the gradient of an unused output is None.)"
                 ) from error
-            if any(g is not None and np.any(array_of(g) != 0) for g in found):
+            if any(g is not None and np.any(detached_array(g) != 0) for g in found):
                 raise GradcheckError(
                     "Expected all input grads to be undefined or zero when all output grads are undefined or zero: "
                     f"with no gradient for output {left_out} and zeros for the others, they are not."
@@ -312,7 +318,7 @@ class Checks(NamedTuple):
 
     def undefined_tangents(self) -> None:
         """Check that forward mode returns the same for a zero tangent and a missing tangent of an input."""
-        tangents = [normal_like(array_of(x), 83 + i) for i, x in zip(self.wanted, self.xs())]
+        tangents = [normal_like(detached_array(x), 83 + i) for i, x in zip(self.wanted, self.xs())]
         for n, i in enumerate(self.wanted if len(self.wanted) > 1 else ()):
             before, after = tangents[:n], tangents[n + 1 :]
             with_zero = self.push(self.wanted, [*before, np.zeros_like(tangents[n]), *after])
@@ -332,21 +338,21 @@ class Checks(NamedTuple):
         for k, y in enumerate(self.outputs()):
             if not y.requires_grad:
                 continue
-            gs = [normal_like(array_of(y), 53 + b) for b in range(2)]
+            gs = [normal_like(detached_array(y), 53 + b) for b in range(2)]
             loop = [grad(y, xs, wrap(g), retain_graph=True, allow_unused=True) for g in gs]
             try:
                 together = grad(y, xs, wrap(np.stack(gs)), retain_graph=True, allow_unused=True, is_grads_batched=True)
             except RuntimeError as error:
                 raise GradcheckError(f"While computing batched gradients, got: {error}") from error
             for batch, i, x, *one in zip(together, self.wanted, xs, *loop):
-                expected = np.stack([np.zeros(x.shape) if g is None else array_of(g) for g in one])
-                got = np.zeros_like(expected) if batch is None else array_of(batch)
+                expected = np.stack([np.zeros(x.shape) if g is None else detached_array(g) for g in one])
+                got = np.zeros_like(expected) if batch is None else detached_array(batch)
                 _same_batch(got, expected, k, i, "gradcheck or gradgradcheck failed while testing batched gradients")
 
     def batched_forward(self) -> None:
         """Compare one batched forward pass with one pass for each example."""
         for i, x in zip(self.wanted, self.xs()):
-            tangents = [normal_like(array_of(x), 71 + b) for b in range(2)]
+            tangents = [normal_like(detached_array(x), 71 + b) for b in range(2)]
             loop = [self.push([i], [t]) for t in tangents]
             try:
                 together = self.push([i], [np.stack(tangents)], 2)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import as_tensors, faced
+from chainrule._src.api.array import as_tensors, in_api_of_argument
 from chainrule._src.arrays.tree import tree_flatten
 from chainrule._src.arrays.types import AnyFunction, TensorLike
 from chainrule._src.messages import errors
@@ -152,7 +152,7 @@ def gradgradcheck(
         cotangents = tuple(
             [
                 _random_cotangent(y, 97 + i, gen_non_contig_grad_outputs)
-                for i, y in enumerate(_check_module().recorded(func(*args)))
+                for i, y in enumerate(_check_module().recorded_outputs(func(*args)))
             ]
         )
     else:
@@ -162,7 +162,11 @@ def gradgradcheck(
     def first(*args: TensorLike) -> tuple[Any, ...]:
         at, gs = args[:n], args[n:]
         found = grad(
-            _check_module().recorded(func(*at)), [at[i] for i in positions], gs, create_graph=True, allow_unused=True
+            _check_module().recorded_outputs(func(*at)),
+            [at[i] for i in positions],
+            gs,
+            create_graph=True,
+            allow_unused=True,
         )
         return tuple([g for g in found if g is not None])
 
@@ -201,7 +205,7 @@ def _as_tensor_function(func: AnyFunction, args: tuple[object, ...]) -> tuple[An
         return func, args
 
     def tensor_function(*given: Tensor) -> TensorLike:
-        return as_tensors(func(*[faced(x, args[i]) if i in converted else x for i, x in enumerate(given)]))
+        return as_tensors(func(*[in_api_of_argument(x, args[i]) if i in converted else x for i, x in enumerate(given)]))
 
     return tensor_function, tuple(
         [wrap(np.array(x)).requires_grad_() if i in converted else x for i, x in enumerate(args)]

@@ -16,11 +16,11 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.tape import engine, saved
 from chainrule._src.tape.locks import new_lock
-from chainrule._src.tape.modes import LOCAL, leave_special, set_special
+from chainrule._src.tape.modes import LOCAL, enter_active_mode, leave_active_mode
 from chainrule._src.tape.node import Leaf, Output, RemovableHandle
 from chainrule._src.tape.node import Node as _Node
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.versions import BEFORE_WRITE, owner, writes_of, wrote
+from chainrule._src.tape.versions import BEFORE_WRITE, note_write, owner, writes_of
 from chainrule._src.transforms.backward import GradientEdge, Origin
 
 # -- nodes and edges -------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
         if not isinstance(each, Tensor):
             raise errors.not_a_tensor("increment_version", "tensor", each)
-        wrote(each._raw, "increment_version", errors.user_line())
+        note_write(each._raw, "increment_version", errors.user_line())
 
 
 # -- hooks on several gradients --------------------------------------------------------------------------------------
@@ -209,11 +209,11 @@ class saved_tensors_hooks:
         self.unpack_hook = unpack_hook
 
     def __enter__(self) -> Any:
-        saved.push(self.pack_hook, self.unpack_hook)
+        saved.push_hooks(self.pack_hook, self.unpack_hook)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        saved.pop()
+        saved.pop_hooks()
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -243,11 +243,11 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     Raises:
         RuntimeError: saved-tensor hooks are already active.
     """
-    previous = saved.disable(error_message)
+    previous = saved.disable_hooks(error_message)
     try:
         yield
     finally:
-        saved.enable(previous)
+        saved.enable_hooks(previous)
 
 
 # -- on disk ---------------------------------------------------------------------------------------------------------
@@ -417,7 +417,7 @@ def set_copy_on_write(mode: bool) -> None:
     if mode and not on:
         _protect()
         LOCAL.saved_hooks = (_COPIES, *LOCAL.saved_hooks)  # first, so the hooks of contexts take precedence
-        set_special()
+        enter_active_mode()
     elif on and not mode:
         LOCAL.saved_hooks = tuple(pair for pair in LOCAL.saved_hooks if pair is not _COPIES)
-        leave_special()
+        leave_active_mode()

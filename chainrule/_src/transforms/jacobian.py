@@ -20,13 +20,13 @@ from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import NanFound
 from chainrule._src.tape import engine
 from chainrule._src.tape.fp_warnings import at_users_line
-from chainrule._src.tape.levels import within
-from chainrule._src.tape.modes import SPECIAL, recording
+from chainrule._src.tape.levels import restoring_levels
+from chainrule._src.tape.modes import ACTIVE_MODES, is_recording
 from chainrule._src.tape.node import Node, next_seq
 from chainrule._src.tape.saved import check_saved
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
 from chainrule._src.tape.versions import CLOCK
-from chainrule._src.transforms.arguments import as_caller_type, inside
+from chainrule._src.transforms.arguments import as_caller_type, interpreter_content
 from chainrule._src.transforms.backward import grad
 from chainrule._src.transforms.dense import Limits, check_sizes, compute_columns, compute_rows, pass_bound, push_basis
 from chainrule._src.transforms.flat_function import FlatFunction, on_tape, primal_of, result_of
@@ -61,7 +61,7 @@ def jacobian_of_tensors(y: object, x: object, create_graph: bool = False, limits
     return unflatten_rows([_reverse_real_or_complex(t, xs, create_graph, limits) for t in ys], inner, outer)
 
 
-@within
+@restoring_levels
 def jacobian_of_function(function: AnyFunction, x: Any, mode: str, create_graph: bool | None, limits: Limits) -> Any:
     """Compute the Jacobian of ``function`` at a tree ``x`` by rows or columns, without using its structure.
 
@@ -79,13 +79,13 @@ def jacobian_of_function(function: AnyFunction, x: Any, mode: str, create_graph:
     """
     call = FlatFunction(function, x)
     leaves = call.leaves()
-    linked = create_graph is None and recording()
+    linked = create_graph is None and is_recording()
     if create_graph is None:
         create_graph = on_tape(leaves)
-    sources = [wrapped(primal_of(leaf, create_graph)) for leaf in leaves]
+    sources = [tensor_of(primal_of(leaf, create_graph)) for leaf in leaves]
 
     def flat(*args: Tensor) -> list[Any]:
-        found = [wrapped(result_of(unfaced(out))) for out in call.at(args)]
+        found = [tensor_of(result_of(unfaced(out))) for out in call.at(args)]
         check_sizes(found, sources, limits.memory)
         return found
 
@@ -192,7 +192,7 @@ def reverse_jacobian(
         # A rule does not support batches, or it fails in any case, and then again in the next line.
         found = compute_rows(pull, y, xs, 1, "jacobian", unit)
         errors.warn_unbatched(error)
-    return [wrapped(x) for x in found]
+    return [tensor_of(x) for x in found]
 
 
 def _through_elementwise(edge: object, diagonal: AnyArray, targets: Sequence[object]) -> tuple[Any, Any]:
@@ -207,7 +207,7 @@ def _through_elementwise(edge: object, diagonal: AnyArray, targets: Sequence[obj
         and edge.in_avals is None
         and edge.hooks is None
         and type(edge.saved) is tuple
-        and not SPECIAL
+        and not ACTIVE_MODES
         and edge not in targets
     ):
         used = [i for i, operand in enumerate(edge.edges) if operand is not None]
@@ -233,7 +233,7 @@ def forward_jacobian(
     bound: int | None = None,
 ) -> list[list[Tensor]]:
     """Compute ∂y/∂x by forward mode, for every output y of ``flat`` and every source x."""
-    primals = [inside(s) for s in sources]
+    primals = [interpreter_content(s) for s in sources]
     complex_source = any(s.dtype.kind == "c" for s in sources)
 
     def checked(*duals: Tensor) -> Sequence[Any]:
@@ -259,4 +259,4 @@ def forward_jacobian(
             yield 0, 0
 
     found, _ = compute_columns(checked, primals, spans(), "jacobian", lift_leaves=False)
-    return [[wrapped(x) for x in row] for row in found]
+    return [[tensor_of(x) for x in row] for row in found]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from chainrule._src.api.array import faced
+from chainrule._src.api.array import in_api_of_argument
 from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
@@ -23,6 +23,7 @@ from chainrule._src.transforms.arguments import (
     as_caller_type,
     check_randomness,
     check_real,
+    data_if_unrecorded,
     data_of,
     flatten_like,
     flatten_outputs,
@@ -33,7 +34,6 @@ from chainrule._src.transforms.arguments import (
     positions_of,
     split_aux,
     tangent_like,
-    untracked,
     without_objects,
 )
 from chainrule._src.transforms.dense import compute_columns, compute_rows
@@ -152,7 +152,7 @@ def jacfwd(
         points = [x for leaves, _ in flattened for x in leaves]
         check_real("jacfwd", "inputs", points)
         tensors = has_tensor(points)
-        primals = [untracked(x) for x in points]
+        primals = [data_if_unrecorded(x) for x in points]
         for p in primals:
             if p.dtype.kind != "f":
                 raise not_floating("primal", p.dtype)
@@ -162,7 +162,7 @@ def jacfwd(
             nonlocal aux, out_spec
             inner: list[Any] = list(args)
             datas = [dual._raw for dual in duals]
-            caller_typed = [faced(dual, x) for dual, x in zip(duals, points, strict=True)]
+            caller_typed = [in_api_of_argument(dual, x) for dual, x in zip(duals, points, strict=True)]
             for i, tree in zip(positions, unflatten_each(caller_typed, specs), strict=True):
                 inner[i] = tree
             call: AnyFunction = func

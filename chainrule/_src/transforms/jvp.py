@@ -7,13 +7,14 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from chainrule._src.api.array import faced
+from chainrule._src.api.array import in_api_of_argument
 from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, R
 from chainrule._src.messages import errors
 from chainrule._src.transforms.arguments import (
     array_id,
     as_caller_type,
+    data_if_unrecorded,
     flatten_like,
     flatten_outputs,
     has_tensor,
@@ -21,7 +22,6 @@ from chainrule._src.transforms.arguments import (
     names_keywords,
     split_aux,
     tangent_like,
-    untracked,
 )
 from chainrule._src.transforms.pushforward import JvpRun, write_back_duals
 
@@ -76,11 +76,13 @@ def jvp(func: AnyFunction, primals: object, tangents: object, *, strict: bool = 
 
     def flat(*duals: Any) -> Any:
         datas = [dual._raw for dual in duals]
-        result = func(*tree_unflatten([faced(dual, p) for dual, p in zip(duals, points, strict=True)], spec))
+        result = func(
+            *tree_unflatten([in_api_of_argument(dual, p) for dual, p in zip(duals, points, strict=True)], spec)
+        )
         write_back_duals("jvp", points, duals, datas)
         return result
 
-    run = JvpRun(flat, [untracked(p) for p in points], [untracked(t) for t in directions], "jvp")
+    run = JvpRun(flat, [data_if_unrecorded(p) for p in points], [data_if_unrecorded(t) for t in directions], "jvp")
     result, aux = split_aux(run.result, api) if has_aux else (run.result, None)
     outputs, out_spec = flatten_outputs(result, api, "f(*primals)")
     values, derivatives = [], []

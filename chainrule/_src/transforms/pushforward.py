@@ -12,8 +12,8 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
-from chainrule._src.tape.levels import Level, open_level, within
-from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.levels import Level, open_level, restoring_levels
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.arguments import tensor_in, without_objects
@@ -36,7 +36,7 @@ class JvpRun:
 
     batch: Level | None
 
-    @within
+    @restoring_levels
     def __init__(
         self,
         func: AnyFunction,
@@ -73,7 +73,7 @@ class JvpRun:
     def split(self, y: object) -> tuple[Any, Any]:
         """Return the primal and the tangent of a result; the tangent is None if it is known to be zero."""
         data, tangent = self._parts(y)
-        if SPECIAL and LOCAL.watch is not None:
+        if ACTIVE_MODES and LOCAL.watch is not None:
             LOCAL.watch.result_tangent(tangent)
         return data, tangent
 

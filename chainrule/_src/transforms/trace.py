@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import Array, faced
+from chainrule._src.api.array import Array, in_api_of_argument
 from chainrule._src.arrays.any_array import is_array as is_plain
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
@@ -21,14 +21,15 @@ from chainrule._src.table.shape import alias
 from chainrule._src.tape import engine
 from chainrule._src.tape.foreign import Foreign, ones_of
 from chainrule._src.tape.levels import STACK
-from chainrule._src.tape.modes import LOCAL, MODES, SPECIAL, recording, switch
+from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, MODES, is_recording, switch_mode
 from chainrule._src.tape.node import Leaf, next_seq
 from chainrule._src.tape.protocol import ArrayLike
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
-from chainrule._src.tape.versions import protected
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
+from chainrule._src.tape.versions import saveable_array
 from chainrule._src.transforms.arguments import (
     array_id,
     as_caller_type,
+    data_if_unrecorded,
     data_of,
     flatten_outputs,
     has_tensor,
@@ -36,7 +37,6 @@ from chainrule._src.transforms.arguments import (
     plain_type,
     split_aux,
     tensor_in,
-    untracked,
     without_labels,
     without_objects,
 )
@@ -56,7 +56,7 @@ def fresh_leaf(x: object, linked: bool = True) -> Tensor:
         raise errors.func_integer_argument(data)
     level = STACK.levels[-1] if STACK.levels else None
     if level is not None and getattr(data, "level", 0) < level:
-        data = level.constant(untracked(tensor))
+        data = level.constant(data_if_unrecorded(tensor))
         leaf = wrap(data.as_variable() if isinstance(data, ArrayLike) else data)
     elif linked and isinstance(tensor, Tensor) and tensor._edge is not None:
         leaf = alias(tensor)
@@ -66,7 +66,7 @@ def fresh_leaf(x: object, linked: bool = True) -> Tensor:
     else:
         if isinstance(data, ArrayLike):
             data = data.as_variable()
-        leaf = wrap(protected(data) if type(data) is ndarray and isinstance(tensor, ndarray) else data)
+        leaf = wrap(saveable_array(data) if type(data) is ndarray and isinstance(tensor, ndarray) else data)
     leaf._edge = edge = Leaf(leaf)
     edge.seq = next_seq()
     return leaf
@@ -108,21 +108,21 @@ class Trace:
         self.specs: list[TreeSpec] = []
         self.hidden: Collection[Any] = ()
         self.aux = None
-        if SPECIAL:
+        if ACTIVE_MODES:
             outer, before, recorder = LOCAL.mode, LOCAL.traced, LOCAL.recorder
             try:
                 if recorder is not None:
                     recorder.depth += 1
                 LOCAL.traced = before or outer.inference
-                linked = linked or recording()
-                switch(MODES[True, False, outer.silent])
+                linked = linked or is_recording()
+                switch_mode(MODES[True, False, outer.silent])
                 result = self._call(func, positions, kwargs, linked)
             finally:
                 if recorder is not None:
                     recorder.depth -= 1
                 left, LOCAL.mode, LOCAL.traced = LOCAL.mode, outer, before
                 if left.records is not outer.records:
-                    SPECIAL.pop() if outer.records else SPECIAL.append(None)
+                    ACTIVE_MODES.pop() if outer.records else ACTIVE_MODES.append(None)
         else:
             result = self._call(func, positions, kwargs, True)
         if has_aux:
@@ -130,7 +130,7 @@ class Trace:
         plain = isinstance(result, (ndarray, np.generic)) or plain_type(result) not in (None, float)
         if plain and not has_tensor(self.leaves):
             # the result is a plain array, so it does not depend on the arguments: an Array cannot silently become one
-            result = wrapped(tensor_in(result))
+            result = tensor_of(tensor_in(result))
         self.result = result
 
     def _call(self, func: AnyFunction, positions: Iterable[int], kwargs: Params, linked: bool) -> Any:
@@ -140,7 +140,7 @@ class Trace:
             caller_typed = []
             for x in leaves:
                 start = fresh_leaf(x, linked)
-                caller_typed.append(start if type(x) is Tensor else faced(start, x))
+                caller_typed.append(start if type(x) is Tensor else in_api_of_argument(start, x))
                 self.starts.append(start)
                 self.edges.append(start._edge)
             inner[i] = tree_unflatten(caller_typed, spec)
@@ -190,7 +190,7 @@ class Trace:
             return tensor
         leaves = tree_leaves(self.args)
         tensors = not leaves or has_tensor(leaves)
-        if tensor._edge is not None and recording() and self._reaches_outside([tensor._edge]):
+        if tensor._edge is not None and is_recording() and self._reaches_outside([tensor._edge]):
             return result if type(result) is Array else as_caller_type(tensor, tensors)
         value = without_zero_tangent(tensor._raw)
         # The tape may have saved the value, or the caller may have passed it.
@@ -232,7 +232,7 @@ class Trace:
         if not roots:
             return [None] * len(targets)
         if create_graph is None:
-            create_graph = recording() and (linked or self._reaches_outside(roots, own))
+            create_graph = is_recording() and (linked or self._reaches_outside(roots, own))
         for i, g in enumerate(gs):
             if isinstance(g, Tensor):
                 if not create_graph:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from chainrule._src.api.array import Array, faced, is_objects
+from chainrule._src.api.array import Array, in_api_of_argument, is_objects
 from chainrule._src.arrays.any_array import is_array as is_plain
 from chainrule._src.arrays.any_array import overlaps_itself
 from chainrule._src.arrays.shapes import shape_of
@@ -23,18 +23,18 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLik
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.messages import errors
 from chainrule._src.ops.random import default_generator
-from chainrule._src.tape.levels import Level, open_level, within
+from chainrule._src.tape.levels import Level, open_level, restoring_levels
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.view import is_read_only
 from chainrule._src.transforms.arguments import (
     array_id,
     as_caller_type,
     check_randomness,
+    data_if_unrecorded,
     has_tensor,
     is_array,
     names_keywords,
     tensor_in,
-    untracked,
 )
 from chainrule._src.transforms.pushforward import exit_level
 from chainrule._src.transforms.writing import write_back
@@ -111,7 +111,7 @@ def vmap(
     return wrapper  # type: ignore[return-value]
 
 
-@within
+@restoring_levels
 def _call_batched(
     func: AnyFunction,
     leaves: list[TensorLike],
@@ -129,10 +129,10 @@ def _call_batched(
         mapped_args = []
         for x, d in zip(leaves, dims, strict=True):
             if d is not None:
-                data = untracked(x)
+                data = data_if_unrecorded(x)
                 mapped = wrap(Batched(np.moveaxis(data, d, 0) if d else data, level))
                 mapped_args.append((x, d, mapped, mapped._raw))
-                x = faced(mapped, x)
+                x = in_api_of_argument(mapped, x)
             inner.append(x)
         level.unmapped = tuple([x for x, d in zip(leaves, dims, strict=True) if d is None and isinstance(x, Tensor)])
         result = func(*tree_unflatten(inner, spec), **kwargs)

@@ -12,7 +12,7 @@ from typing import Any
 
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.tape import inplace
-from chainrule._src.tape.tensor import Tensor, hold, wrapped
+from chainrule._src.tape.tensor import Tensor, set_tensor_data, tensor_of
 
 
 def write_back(api: str, given: AnyArray, inner: Tensor, value: AnyArray, enter: Callable[[Any], Any]) -> None:
@@ -30,10 +30,10 @@ def write_back(api: str, given: AnyArray, inner: Tensor, value: AnyArray, enter:
     """
     if not isinstance(given, Tensor):  # writes to an array stay inside the function
         return
-    value = wrapped(value)
+    value = tensor_of(value)
     if tuple(value._raw.shape) != tuple(given._raw.shape):  # the function replaced its data
         return
     inplace.check_writable(given, api)
-    inplace.update(given, value, api)
-    hold(inner, enter(given if given._edge is not None else given._raw))
-    inplace.refresh(inner)
+    inplace.write_result(given, value, api)
+    set_tensor_data(inner, enter(given if given._edge is not None else given._raw))
+    inplace.refresh_views(inner)

@@ -25,7 +25,7 @@ from chainrule._src.tape.engine import reachable
 from chainrule._src.tape.levels import STACK, Level
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.node import Leaf, next_seq
-from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
 from chainrule.compat.autograd.values import constant, differentiable, getval, isbox, stack_objects
 
 
@@ -105,7 +105,7 @@ class Run:
     def value(self, x: Any, outside: bool) -> Any:
         """Return a dependent part without this run's derivative. ``outside``: other runs depend on it, too."""
         if type(x) is Dual:
-            return array_of(wrapped(x.primal))
+            return array_of(tensor_of(x.primal))
         return (
             self.detach_from_run(x)
             if outside or any(type(start) is not Leaf for start in self.starts)

@@ -11,7 +11,7 @@ from typing import Any
 from chainrule import func
 from chainrule._src.arrays.tree import tree_leaves, tree_map, tree_structure
 from chainrule._src.arrays.types import AnyFunction
-from chainrule._src.transforms.grad import pulled
+from chainrule._src.transforms.grad import result_and_pullback
 from chainrule._src.transforms.trace import Trace
 from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
 from chainrule.compat.autograd.runs import Run
@@ -44,7 +44,7 @@ def vjp_from_trace(run: Run, trace: Trace, x: object) -> tuple[AnyFunction, Any]
     """Return ``(vjp, value)`` of a recorded run."""
     if run.is_constant:
         return lambda g: zeros_like(x), run.constant
-    value, pull = pulled(trace)
+    value, pull = result_and_pullback(trace)
     spec = tree_structure(value)
 
     def vjp(g: object) -> object:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import Array, array_of, carries, plain_or_stacked
+from chainrule._src.api.array import Array, array_of, has_derivative, plain_or_stacked
 from chainrule._src.arrays.tree import TreeSpec, tree_leaves, tree_map, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.tape.tensor import Tensor
@@ -29,7 +29,7 @@ def getval(x: object) -> Any:
 
 def isbox(x: TensorLike) -> bool:
     """Return whether a value carries derivatives of an active transformation."""
-    return type(x) is Array and carries(x)
+    return type(x) is Array and has_derivative(x)
 
 
 def conjugate(x: TensorLike) -> TensorLike:

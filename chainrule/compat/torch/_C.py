@@ -9,7 +9,7 @@ from chainrule._src.ops.random import Generator
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.overriding import DisableTorchFunctionSubclass
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.tensor import refused as _disabled_torch_function_impl  # noqa: F401
+from chainrule._src.tape.tensor import no_torch_function as _disabled_torch_function_impl  # noqa: F401
 from chainrule.compat.torch import _functorch
 from chainrule.linalg import LinAlgError
 

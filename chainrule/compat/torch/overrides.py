@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from chainrule._src.tape.overriding import hand_over, overriding
+from chainrule._src.tape.overriding import hand_over, overriding_arguments
 from chainrule._src.tape.tensor import Tensor
 
 __all__ = [
@@ -15,15 +15,15 @@ __all__ = [
 
 def has_torch_function(relevant_args: Iterable[object]) -> bool:
     """Return whether an argument overrides ``__torch_function__``."""
-    return bool(overriding(relevant_args))
+    return bool(overriding_arguments(relevant_args))
 
 
 def has_torch_function_unary(relevant_arg: object) -> bool:
-    return bool(overriding((relevant_arg,)))
+    return bool(overriding_arguments((relevant_arg,)))
 
 
 def has_torch_function_variadic(*relevant_args: object) -> bool:
-    return bool(overriding(relevant_args))
+    return bool(overriding_arguments(relevant_args))
 
 
 def handle_torch_function(
@@ -34,7 +34,7 @@ def handle_torch_function(
     Raises:
         TypeError: all return NotImplemented.
     """
-    return hand_over(public_api, overriding(relevant_args), args, kwargs)
+    return hand_over(public_api, overriding_arguments(relevant_args), args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -43,7 +43,7 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[C
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def call(*args: object, **kwargs: object) -> Any:
-            overriding_args = overriding(dispatcher(*args, **kwargs))
+            overriding_args = overriding_arguments(dispatcher(*args, **kwargs))
             return hand_over(call, overriding_args, args, kwargs) if overriding_args else function(*args, **kwargs)
 
         return call

@@ -18,7 +18,7 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.compiling.guards.frames import Stack
-from chainrule._src.compiling.guards.guards import MISSING, lookup
+from chainrule._src.compiling.guards.guards import MISSING, class_attribute
 from chainrule._src.compiling.guards.implicit import is_named, is_watched
 from chainrule._src.compiling.guards.known import (
     BUFFERS,
@@ -33,7 +33,6 @@ from chainrule._src.compiling.guards.known import (
     ORDERED_VIEWS,
     VIEWS,
     called_by,
-    changes,
     has_numbers,
     is_constructed_in_c,
     is_impure,
@@ -41,27 +40,28 @@ from chainrule._src.compiling.guards.known import (
     is_library_class,
     is_lock,
     is_pure,
+    method_changes,
     module_of_code,
     reads_contents,
     writes_argument,
 )
 from chainrule._src.compiling.guards.log import INSTEAD
-from chainrule._src.compiling.guards.method_calls import DRAW, Methods, called, makes_text
+from chainrule._src.compiling.guards.method_calls import DRAW, Methods, function_name, makes_text
 from chainrule._src.compiling.guards.objects import (
     OURS,
     VALUES,
     are_plain,
     called_again,
-    flat,
+    flat_items,
+    has_class,
     is_iterator,
     is_python,
-    isa,
     makes_classes,
     module_of,
     random_types,
 )
 from chainrule._src.compiling.guards.settings import errors_of_special_functions, is_special
-from chainrule._src.tape.numbers import ASKED, number
+from chainrule._src.tape.numbers import ASKED, number_item
 
 ndarray = np.ndarray
 GENERATOR = 0x20  # a flag of the code objects of generator functions
@@ -81,24 +81,24 @@ _SETTINGS = (
 _OF_CLOCKS = frozenset({"now", "today"})
 
 
-def _asked(holder: object, function: AnyFunction, args: tuple[int | str, ...]) -> Any:
+def _call_on_holder(holder: object, function: AnyFunction, args: tuple[int | str, ...]) -> Any:
     return function(holder, *args)
 
 
 def _is_of_library(function: Any) -> bool:
-    if isa(function, FunctionType):
+    if has_class(function, FunctionType):
         return is_library(module_of_code(function.__code__, function.__globals__))
-    return is_library(module_of(function)) and not isa(function, type)
+    return is_library(module_of(function)) and not has_class(function, type)
 
 
-def _writes(function: Any) -> bool:
+def _library_function_writes(function: Any) -> bool:
     """Return whether a library function writes into its arguments."""
     return any(function is writer for writer in NUMPY_WRITERS) or getattr(function, "__name__", "") in ("at", "shuffle")
 
 
 def changes_or_shares(function: Any) -> bool:
     """Return whether a library function writes into its arguments, or returns whether they share memory."""
-    return _writes(function) or function in SHARING
+    return _library_function_writes(function) or function in SHARING
 
 
 def _is_gone(reference: Any) -> bool:
@@ -130,7 +130,7 @@ class Calls(Methods):
         if kind is np.ufunc:
             for each in called_by(function):
                 self.note_possible_call(each)
-            if is_special(function) and not any(isa(x, OURS) for x in args):
+            if is_special(function) and not any(has_class(x, OURS) for x in args):
                 self.guard_check(function, errors_of_special_functions, "errors")
         if kind is np.ufunc and not keywords and len(args) == function.nin and are_plain(args):
             return
@@ -143,12 +143,12 @@ class Calls(Methods):
             module = module_of_code(function.__code__, function.__globals__)
             if module == "warnings":
                 self.refuse("it warns, or changes warning filters, which a replay cannot repeat")
-            if function is number:
+            if function is number_item:
                 return  # a value read, which the trace has as a branch
             if function is importlib.import_module and args:
                 self.guard_item(sys.modules, args[0])
             if function in ASKED:
-                again = functools.partial(_asked, function=function, args=tuple(args[1:]))
+                again = functools.partial(_call_on_holder, function=function, args=tuple(args[1:]))
                 self.guard_check(args[0], again, repr((function.__name__, args[1:])))
                 return
             if is_library(module):
@@ -158,48 +158,53 @@ class Calls(Methods):
                 self.note_operands(stack, [*args, *keywords.values()], each=self.note_passed_to_library)
             elif function.__code__.co_flags & GENERATOR:
                 self.expect(result_is_new=True)
-        elif isa(function, functools.partial):
+        elif has_class(function, functools.partial):
             self.guard_check(function, functools.partial(_has_parts, parts=_partial_parts(function)), "parts")
             self.note_call(stack, function.func, [*function.args, *args], {**function.keywords, **keywords})
-        elif isa(function, type):
+        elif has_class(function, type):
             self._note_construction(stack, function, args, keywords)
-        elif isa(function, np.ufunc) or module_of(function).partition(".")[0] in (
+        elif has_class(function, np.ufunc) or module_of(function).partition(".")[0] in (
             "numpy",
             "scipy",
             "pandas",
             "chainrule",
         ):
             self._note_library_call(stack, function, args, keywords)
-        elif isa(function, BuiltinFunctionType) or kind in (types.MethodWrapperType, functools._lru_cache_wrapper):
+        elif has_class(function, BuiltinFunctionType) or kind in (
+            types.MethodWrapperType,
+            functools._lru_cache_wrapper,
+        ):
             self._note_builtin_call(stack, function, args, keywords)
-        elif isa(function, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
+        elif has_class(
+            function, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
+        ):
             if args:
                 self.note_method_call(stack, function, args[0], function.__name__, args[1:], keywords)
-        elif isa(function, weakref.ref):
+        elif has_class(function, weakref.ref):
             self.drop_unreferenced()  # objects that only the log keeps alive count as gone
             self.guard_check(function, _is_gone, "referent")  # a guard on the referent would keep it alive
         elif is_python(function, "__call__"):
             self.guard_attribute(function, "__call__")
-        elif isa(lookup(kind, "__call__"), FunctionType):
+        elif has_class(class_attribute(kind, "__call__"), FunctionType):
             self.note_operands(stack, [function, *args, *keywords.values()], each=self.note_passed_to_library)
         elif kind in (operator.itemgetter, operator.attrgetter, operator.methodcaller):
             self._note_getter_call(stack, function, args)
-        elif isa(function, staticmethod):
+        elif has_class(function, staticmethod):
             self.note_call(stack, function.__func__, args, keywords)
         elif not keywords and self.note_special_method(function, "__call__", *args):
             return
         elif not is_lock(function):
-            self.refuse(f"it calls {called(function)}, and compile does not know what that depends on")
+            self.refuse(f"it calls {function_name(function)}, and compile does not know what that depends on")
 
     def _check_pure(self, function: object) -> None:
         """Refuse library functions that read or write files, or change settings."""
         self.unwatched = self.unwatched or module_of(function).partition(".")[0] not in ("numpy", "chainrule")
         name = getattr(function, "__name__", "")
         if is_impure(module_of(function), name) and function is not importlib.import_module:
-            self.refuse(f"it calls {called(function)}, which reads or changes files or settings: {INSTEAD}")
+            self.refuse(f"it calls {function_name(function)}, which reads or changes files or settings: {INSTEAD}")
 
     def _note_getter_call(self, stack: Stack, function: Any, args: Sequence[Any]) -> None:
-        if isa(function, operator.methodcaller) and args:
+        if has_class(function, operator.methodcaller) and args:
             reduced: Any = function.__reduce__()
             name, *given = reduced[1] if reduced[0] is operator.methodcaller else reduced[0].args
             keywords = {} if reduced[0] is operator.methodcaller else reduced[0].keywords
@@ -207,7 +212,7 @@ class Calls(Methods):
             method = self.stored_attribute(args[0], name)
             if method is not MISSING:
                 self.note_call(stack, method, given, keywords)
-        elif isa(function, operator.attrgetter) and args:
+        elif has_class(function, operator.attrgetter) and args:
             for name in function.__reduce__()[1]:
                 at = args[0]
                 *outer, last = name.split(".")
@@ -216,7 +221,7 @@ class Calls(Methods):
                     at = self.stored_attribute(at, part)
                 self.guard_attribute(at, last)
         else:
-            for key in function.__reduce__()[1] if isa(args[0], dict) else ():
+            for key in function.__reduce__()[1] if has_class(args[0], dict) else ():
                 self.guard_element(args[0], key)
             self.note_operands(stack, args)
 
@@ -237,12 +242,12 @@ class Calls(Methods):
             self._note_random(stack, given)
         elif cls in CONSTRUCTORS or (is_library_class(cls) and cls.__module__ in _CONSTRUCTOR_MODULES):
             if cls is type and len(args) == 1:
-                self.check_type(args[0], lambda stands_for: False)
+                self.check_type(args[0], lambda eager_type: False)
                 return
             if cls is str:
                 self.note_text(given)
             if cls is int:
-                self.note_int_conversion(max([len(x) for x in args if isa(x, (str, bytes))], default=0))
+                self.note_int_conversion(max([len(x) for x in args if has_class(x, (str, bytes))], default=0))
             if cls in (str, bytes, bytearray):
                 self.guard_codec(args[1:], keywords)
             self.note_operands(
@@ -257,7 +262,7 @@ class Calls(Methods):
         ):
             self.refuse(f"it makes a {cls.__name__}, and compile does not know what that depends on")
         elif not is_library_class(cls):
-            if lookup(cls, "__del__") is not MISSING:
+            if class_attribute(cls, "__del__") is not MISSING:
                 self.refuse(f"it makes a {cls.__name__}, whose __del__ may run after the trace")
             if issubclass(cls, type):
                 self.expect(result_is_new=makes_classes(cls))
@@ -287,8 +292,8 @@ class Calls(Methods):
         if function is None or is_watched(function):
             return
         assert self.now is not None
-        receiver: Any = getattr(function, "__self__", None) if isa(function, FUNCTIONS) else None
-        if isa(function, (np.ufunc, KEY_WRAPPER)):
+        receiver: Any = getattr(function, "__self__", None) if has_class(function, FUNCTIONS) else None
+        if has_class(function, (np.ufunc, KEY_WRAPPER)):
             for each in called_by(function):
                 self.note_possible_call(each)
         elif calls is not None and not reads_contents(function):
@@ -296,31 +301,33 @@ class Calls(Methods):
                 self.note_implicit_call(function, *args)
         elif reads_contents(function):
             self.note_int_conversion(sys.maxsize if function is int else 0)
-            self._note_bound([] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver])
-        elif isa(function, functools.partial):
+            self._note_bound([] if receiver is None or has_class(receiver, (ModuleType, type)) else [receiver])
+        elif has_class(function, functools.partial):
             self.guard_check(function, functools.partial(_has_parts, parts=_partial_parts(function)), "parts")
             self.note_written([function.keywords.get("out")])
             self._note_forwarded_call(function.func, [*function.args, *function.keywords.values()])
-        elif isa(function, MethodType):
+        elif has_class(function, MethodType):
             self._note_forwarded_call(function.__func__, [receiver])
-        elif isa(function, (staticmethod, classmethod)):
+        elif has_class(function, (staticmethod, classmethod)):
             self.note_possible_call(function.__func__)
-        elif isa(function, types.MethodWrapperType) and function.__name__ == "__call__":
+        elif has_class(function, types.MethodWrapperType) and function.__name__ == "__call__":
             self.note_possible_call(receiver)
-        elif isa(receiver, (list, dict, set, collections.deque)) and changes(receiver, function.__name__):
+        elif has_class(receiver, (list, dict, set, collections.deque)) and method_changes(receiver, function.__name__):
             self.guard_elements(receiver)
             self.note_container_change(receiver)
-        elif isa(receiver, str) and makes_text(function):
+        elif has_class(receiver, str) and makes_text(function):
             self.check_fields(receiver, function.__name__)
             self.note_text([()])
-        elif isa(function, type) and function.__flags__ & HEAP_TYPE and not is_library_class(function):
+        elif has_class(function, type) and function.__flags__ & HEAP_TYPE and not is_library_class(function):
             self._note_construction(self.now, function, [], {})
-        elif _is_of_library(function) and not _writes(function):
+        elif _is_of_library(function) and not _library_function_writes(function):
             self._note_library_call(self.now, function, [], {})
         elif is_named(type(function), "__call__"):
-            self.note_possible_call(lookup(type(function), "__call__"))
+            self.note_possible_call(class_attribute(type(function), "__call__"))
         else:
-            self.refuse(f"it has C code call {called(function)}, and compile cannot see what that reads: write a loop")
+            self.refuse(
+                f"it has C code call {function_name(function)}, and compile cannot see what that reads: write a loop"
+            )
 
     def _note_forwarded_call(self, function: object, args: Sequence[object]) -> None:
         """Note a function that C code calls with these arguments and more."""
@@ -336,51 +343,51 @@ class Calls(Methods):
         self.expect(arrays)
 
     def _note_random(self, stack: Stack, given: Sequence[object]) -> None:
-        if not given or not all(isa(x, (int, np.integer)) for x in flat(given)):
+        if not given or not all(has_class(x, (int, np.integer)) for x in flat_items(given)):
             self.refuse(DRAW)  # seeded by the system's entropy
         self.expect(result_is_new=True)
 
     def _note_library_call(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         self._check_pure(function)
-        if function in SHARING and any(isa(x, VALUES) for x in args):
+        if function in SHARING and any(has_class(x, VALUES) for x in args):
             self.refuse("it checks whether its values share memory, which may differ in another call")
-        if function is np.arange and any(isa(x, VALUES) for x in args):
+        if function is np.arange and any(has_class(x, VALUES) for x in args):
             self.refuse("it passes a traced value to np.arange, which reads its type: use int(n), float(x)")
         receiver = getattr(function, "__self__", None)
-        if args and isa(args[0], random_types()):  # an unbound Cython method
+        if args and has_class(args[0], random_types()):  # an unbound Cython method
             receiver = args[0]
-        if isa(receiver, random_types()) or module_of(function).startswith("numpy.random"):
+        if has_class(receiver, random_types()) or module_of(function).startswith("numpy.random"):
             if getattr(function, "__name__", "") == "default_rng":
                 self._note_random(stack, [*args, *keywords.values()])
             elif receiver is None or id(receiver) not in self.made:
                 self.refuse(DRAW)
-            elif function.__name__ == "shuffle" and args and not isa(args[0], OURS):
+            elif function.__name__ == "shuffle" and args and not has_class(args[0], OURS):
                 self.note_container_change(args[0])
             self.note_written([keywords.get("out")])
             return
-        if isa(receiver, ndarray):
+        if has_class(receiver, ndarray):
             self.note_method_call(stack, function, receiver, function.__name__, args, keywords)
             return
         targets = [keywords.get("out")]
-        if isa(function, np.ufunc):
+        if has_class(function, np.ufunc):
             targets += args[function.nin :]
             for x in args:
                 for each in x.flat if type(x) is ndarray and x.dtype.hasobject else ():
                     self.note_special_method(each, function.__name__)  # NumPy calls a method of that name
-        if _writes(function):
+        if _library_function_writes(function):
             targets.append(args[0] if args else keywords.get("a"))
         self.note_written(targets)
-        inner = [] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver]
+        inner = [] if receiver is None or has_class(receiver, (ModuleType, type)) else [receiver]
         kind = type(function)
         is_chainrule = kind.__module__.partition(".")[0] == "chainrule" and not has_numbers(kind)
-        if not is_chainrule and kind.__name__ not in _STATELESS and not isa(function, FUNCTIONS):
+        if not is_chainrule and kind.__name__ not in _STATELESS and not has_class(function, FUNCTIONS):
             inner.append(function)
         self.note_operands(stack, [*inner, *args, *keywords.values()], each=self.note_passed_to_library)
 
     def _note_put(self, stack: Stack, function: object, args: list[Any]) -> None:
         """Note a C function that writes into its first argument, or into its second after a format (``struct.pack_into``)."""
         x = args[module_of(function) == "_struct"] if len(args) > 1 else args[0] if args else None
-        if isa(x, BUFFERS):
+        if has_class(x, BUFFERS):
             self.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat: use a NumPy array")
         name = getattr(function, "__name__", "")
         always = module_of(function) != "_operator" or name.endswith("item")
@@ -388,18 +395,20 @@ class Calls(Methods):
             self.note_item_write(*args)
         elif module_of(function) == "_operator" and self.note_special_method(x, f"__{name}__", *args[1:]):
             return
-        elif not isa(x, OURS) and (always or (isa(x, (*MUTABLE_CONTAINERS, ndarray)) and not isa(args[-1], OURS))):
+        elif not has_class(x, OURS) and (
+            always or (has_class(x, (*MUTABLE_CONTAINERS, ndarray)) and not has_class(args[-1], OURS))
+        ):
             self.note_container_change(x)
         self.note_operands(stack, args)
 
     def _note_builtin_call(self, stack: Stack, function: object, args: list[Any], keywords: Params) -> None:
         receiver, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
-        if isa(function, functools._lru_cache_wrapper):
-            if not any(isa(x, OURS) for x in flat([*args, *keywords.values()])):
+        if has_class(function, functools._lru_cache_wrapper):
+            if not any(has_class(x, OURS) for x in flat_items([*args, *keywords.values()])):
                 again = functools.partial(called_again, args=tuple(args), keywords=keywords)
                 self.guard_check(function, again, repr((args, keywords)))  # a lookup in the cache
             return
-        if receiver is not None and not isa(receiver, (ModuleType, type)):
+        if receiver is not None and not has_class(receiver, (ModuleType, type)):
             self.note_method_call(stack, function, receiver, name, args, keywords)
             return
         if function is abc.get_cache_token:
@@ -416,17 +425,17 @@ class Calls(Methods):
                 self._note_put(stack, function, args)
                 return
             self.refuse(
-                f"it calls {called(function)}, which depends on, or changes, more than its arguments: {INSTEAD}"
+                f"it calls {function_name(function)}, which depends on, or changes, more than its arguments: {INSTEAD}"
             )
         builtin = module_of(function) == "builtins"
-        if builtin and name in ("getattr", "hasattr") and len(args) > 1 and isa(args[1], str):
+        if builtin and name in ("getattr", "hasattr") and len(args) > 1 and has_class(args[1], str):
             self.guard_attribute(args[0], args[1])
         elif builtin and name in ("setattr", "delattr") and len(args) > 1:
             self.note_attribute_write(*args)
         elif builtin and name == "vars" and args:
             self.guard_attribute(args[0], "__dict__")
         elif builtin and name == "len" and args:
-            x = args[0].mapping if isa(args[0], (*VIEWS, *ORDERED_VIEWS)) else args[0]
+            x = args[0].mapping if has_class(args[0], (*VIEWS, *ORDERED_VIEWS)) else args[0]
             self.guard_length(x)
         elif builtin and name == "iter" and len(args) == 2:
             self.note_possible_call(args[0], [()])
@@ -447,27 +456,27 @@ class Calls(Methods):
             self.note_operands(stack, args)
         elif name == "call" and module_of(function) == "_operator" and args:
             self.note_call(stack, args[0], args[1:], keywords)
-        elif name == "getitem" and module_of(function) == "_operator" and args and isa(args[0], dict):
+        elif name == "getitem" and module_of(function) == "_operator" and args and has_class(args[0], dict):
             self.guard_element(*args)
         elif builtin and name in ("isinstance", "issubclass") and len(args) == 2:
             x, cls = args
             if name == "issubclass":
-                if isa(x, type):
+                if has_class(x, type):
                     self.guard_issubclass(x, cls)
                 return
             self.guard_isinstance(x, cls)
-            self.check_type(x, lambda stands_for: not issubclass(type(x), cls) or issubclass(stands_for, cls))
+            self.check_type(x, lambda eager_type: not issubclass(type(x), cls) or issubclass(eager_type, cls))
         elif (builtin and name in ("globals", "locals", "eval", "exec")) or module_of(function) == "_abc":
             return
         elif builtin and name == "__build_class__":
             for base in args[2:]:
-                if isa(base, type):
+                if has_class(base, type):
                     self.note_special_method(None, "__init_subclass__", owner=base)
             self.expect(result_is_new=all(map(makes_classes, [keywords.get("metaclass", type), *map(type, args[2:])])))
         else:
             if name in ("repr", "format", "ascii", "mod"):
                 self.note_text(args, "__str__" if name == "format" else "__repr__")
-            if builtin and name == "format" and len(args) > 1 and isa(args[1], str):
+            if builtin and name == "format" and len(args) > 1 and has_class(args[1], str):
                 self.check_format_spec(args[1])
             if name in _CALLING_BUILTINS:
                 self._note_applied([*args, *keywords.values()])

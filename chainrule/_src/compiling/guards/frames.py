@@ -1,8 +1,8 @@
 """Watch the instructions of Python functions, with access to the evaluation stack.
 
-``watched`` calls a function and calls back before each instruction. The callback reads the operands of the instruction
+``call_watched`` calls a function and calls back before each instruction. The callback reads the operands of the instruction
 (``LOAD_ATTR`` of which object?) from the evaluation stack of the frame, which Python does not expose. Its offset in memory is
-listed for each version of CPython (``LAYOUTS``), and its height before each instruction is computed from the code. ``why_not``
+listed for each version of CPython (``LAYOUTS``), and its height before each instruction is computed from the code. ``why_unwatchable``
 checks both at first use.
 
 Instructions are reported by ``sys.settrace`` before Python 3.12, and by ``sys.monitoring`` since.
@@ -68,7 +68,7 @@ class Stack:
         code = frame.f_code
         self.frame = frame
         self._base = _count_locals(code)
-        self._words = _words(frame, LAYOUTS[sys.version_info[:2]][1], self._base + code.co_stacksize)
+        self._words = _frame_references(frame, LAYOUTS[sys.version_info[:2]][1], self._base + code.co_stacksize)
         self._objects = None if _TAGS else (ctypes.py_object * len(self._words)).from_buffer(self._words)
         self.height = 0
         self.pending = None  # for the callback: the effects of the instruction that it expects
@@ -92,7 +92,7 @@ class Stack:
 
     def slot(self, index: int) -> Any:
         """Return a local, a cell or a stack entry, counted from the first local."""
-        return _object(self._words[index])
+        return _object_of_reference(self._words[index])
 
     @staticmethod
     def is_null(x: object) -> bool:
@@ -101,18 +101,18 @@ class Stack:
 
 def function_of(frame: FrameType) -> Any:
     """Return the function that a frame runs, or None."""
-    found = _object(_words(frame, LAYOUTS[sys.version_info[:2]][0], 1)[0])
+    found = _object_of_reference(_frame_references(frame, LAYOUTS[sys.version_info[:2]][0], 1)[0])
     return None if found is _NULL else found
 
 
-def _words(frame: FrameType, first: int, count: int) -> Any:
+def _frame_references(frame: FrameType, first: int, count: int) -> Any:
     """Return references in the interpreter frame of a frame, as a ctypes array."""
     record = ctypes.c_void_p.from_address(id(frame) + object.__basicsize__ + _WORD).value
     assert record is not None
     return (ctypes.c_void_p * count).from_address(record + first * _WORD)
 
 
-def _object(reference: int | None) -> Any:
+def _object_of_reference(reference: int | None) -> Any:
     """Return the object of a reference; ``NULL`` for null and for tagged integers."""
     if reference is None or reference & _TAGS == 3:
         return _NULL
@@ -126,7 +126,7 @@ def _count_locals(code: CodeType) -> int:
 
 
 @functools.lru_cache(maxsize=4096)
-def instructions(code: CodeType) -> dict[int, Instruction]:
+def instructions_by_offset(code: CodeType) -> dict[int, Instruction]:
     """Return the instructions of a code object by offset. The offset of an ``EXTENDED_ARG`` maps to its instruction."""
     found = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
     heights = _heights(code, found)
@@ -177,7 +177,7 @@ def _heights(code: CodeType, found: list[dis.Instruction]) -> dict[int, int]:
 
 
 class Observer(Protocol):
-    """The object whose methods ``watched`` calls.
+    """The object whose methods ``call_watched`` calls.
 
     Attributes:
         receivers: empty if no C code receives the values that functions return.
@@ -214,16 +214,16 @@ class Observer(Protocol):
         """Return whether to report instructions of a name. Others may be left out unless the stack has a pending effect."""
 
 
-def watched(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:
+def call_watched(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:
     """Call a function without arguments, and report the instructions of this thread to an observer meanwhile.
 
     Args:
         plain_types: types of operands for which operators and subscripts need not be reported.
     """
-    return (_monitored if hasattr(sys, "monitoring") else _traced)(call, observer, plain_types)
+    return (_call_monitored if hasattr(sys, "monitoring") else _call_traced)(call, observer, plain_types)
 
 
-def _traced(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:
+def _call_traced(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:
     loops = native.LOOPS
     known: dict[CodeType, tuple[Any, ...]] = {}
     tables: dict[
@@ -240,7 +240,7 @@ def _traced(call: Callable[[], object], observer: Observer, plain_types: frozens
             return None
         frame.f_trace_lines, frame.f_trace_opcodes = False, True
         if not observed:
-            return _inside(frame, observer)
+            return _frame_trace_function(frame, observer)
         code = frame.f_code
         function = None if code.co_name in COMPREHENSIONS else function_of(frame)
         parts = tables.get((code, id(function)), (None, None))[1] or _watch_table(code, observer.is_watched_name)
@@ -251,13 +251,13 @@ def _traced(call: Callable[[], object], observer: Observer, plain_types: frozens
             known[code] = *repeated, *parts
             if function is None:  # each run of a comprehension has a function, and a table, of its own
                 parts = bytearray(parts[0]), *parts[1:3], [*parts[3]]
-        _report(frame, observer, bytearray(1), parts)
+        _report_natively(frame, observer, bytearray(1), parts)
         return None
 
     def open_frame(frame: FrameType, trace: tuple[Any, ...]) -> Any:
         observer.count_frame()
         table, pending, _, *others = trace
-        return _report(frame, observer, pending, (table, *others))
+        return _report_natively(frame, observer, pending, (table, *others))
 
     observed = loops is not None and loops.trace_frames(
         begin, open_frame, observer, plain_types, observer.python_floats, observer.receivers, known
@@ -277,10 +277,12 @@ def _traced(call: Callable[[], object], observer: Observer, plain_types: frozens
             loops.enable_untraced(False)
 
 
-def _report(frame: FrameType, observer: Observer, pending: bytearray, parts: tuple[Any, ...]) -> Callable[[int], bool]:
+def _report_natively(
+    frame: FrameType, observer: Observer, pending: bytearray, parts: tuple[Any, ...]
+) -> Callable[[int], bool]:
     """Have the extension report the instructions of a frame. Return the callback."""
     table, heights, counts, cached = parts
-    found, stack = instructions(frame.f_code), Stack(frame)
+    found, stack = instructions_by_offset(frame.f_code), Stack(frame)
 
     def at(offset: int) -> bool:
         if offset < 0:
@@ -301,9 +303,9 @@ def _report(frame: FrameType, observer: Observer, pending: bytearray, parts: tup
     return at
 
 
-def _inside(frame: FrameType, observer: Observer) -> Any:
+def _frame_trace_function(frame: FrameType, observer: Observer) -> Any:
     """Return the trace function of a frame whose instructions ``sys.settrace`` reports."""
-    found, stack = instructions(frame.f_code), Stack(frame)
+    found, stack = instructions_by_offset(frame.f_code), Stack(frame)
 
     def inside(frame: FrameType, event: str, arg: object) -> Any:
         if event == "opcode":
@@ -341,7 +343,7 @@ def _watch_table(
     """
     count = len(code.co_code) >> 1
     table, counts, heights = bytearray(count), bytearray(count), [0] * count
-    for offset, instruction in instructions(code).items():
+    for offset, instruction in instructions_by_offset(code).items():
         if instruction.height is not None and is_watched_name(instruction.name):
             kind, operands = _KINDS.get(instruction.name, (_ALWAYS, 0))
             if instruction.name == "BUILD_SLICE":
@@ -353,7 +355,7 @@ def _watch_table(
     return table, words.tobytes(), bytes(counts), [None] * count
 
 
-def _monitored(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:
+def _call_monitored(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:
     monitoring: Any = vars(sys)["monitoring"]
     events = monitoring.events
     tool = next((n for n in (4, 3, 5) if monitoring.get_tool(n) is None), None)
@@ -386,7 +388,7 @@ def _monitored(call: Callable[[], object], observer: Observer, plain_types: froz
         frame = sys._getframe(1)
         entry = stacks.get(id(frame))
         if entry is not None and entry[1] is not None:
-            instruction = instructions(code)[offset]
+            instruction = instructions_by_offset(code)[offset]
             if instruction.height is not None:
                 entry[1].height = instruction.height
                 observer.look(entry[1], instruction)
@@ -421,7 +423,7 @@ def _monitored(call: Callable[[], object], observer: Observer, plain_types: froz
         stacks.clear()
 
 
-def occupied() -> bool:
+def is_thread_traced() -> bool:
     """Return whether a debugger or a coverage tool traces this thread now."""
     return not hasattr(sys, "monitoring") and sys.gettrace() is not None
 
@@ -429,7 +431,7 @@ def occupied() -> bool:
 # -- self-test -----------------------------------------------------------------------------------------------------------
 
 
-def _sample(things: Any, key: SupportsIndex) -> object:
+def _run_self_test(things: Any, key: SupportsIndex) -> object:
     """Run the instructions of the self-test: a subscript, an attribute of a global, a call with a keyword, a loop."""
     try:
         return [[*sorted(x, reverse=True), things[key], Stack.top] for x in things[0]][5]
@@ -451,7 +453,7 @@ class _SelfTest:
 
     def enter(self, frame: FrameType) -> bool:
         self.functions.append(function_of(frame))
-        return frame.f_code.co_name in ("_sample", "<listcomp>")
+        return frame.f_code.co_name in ("_run_self_test", "<listcomp>")
 
     def repeats(self, frame: FrameType) -> None:
         return None
@@ -473,7 +475,7 @@ class _SelfTest:
 
 
 @functools.cache
-def why_not() -> str:
+def why_unwatchable() -> str:
     """Return the reason why instructions cannot be watched on this interpreter, or ""."""
     if ctypes is None or sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != _WORD:
         return "it needs 64-bit CPython with ctypes"
@@ -482,9 +484,9 @@ def why_not() -> str:
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return "Python runs without the GIL"
     things, test = ([[3, 4]], object()), _SelfTest()
-    watched(lambda: _sample(things, 1), test, frozenset())
+    call_watched(lambda: _run_self_test(things, 1), test, frozenset())
     expected = [(things, 0), (things, 1), (Stack, "top")]
     found = [pair for pair in test.seen if pair[0] is things or pair[0] is Stack]
-    if [(id(a), b) for a, b in found[:3]] != [(id(a), b) for a, b in expected] or _sample not in test.functions:
+    if [(id(a), b) for a, b in found[:3]] != [(id(a), b) for a, b in expected] or _run_self_test not in test.functions:
         return f"instructions of Python {sys.version.split()[0]} have other operands than expected"
     return ""

@@ -2,7 +2,7 @@
 
 A :class:`Guard` is one read: of a name, an attribute, an element, the contents of a container or an array. It holds while the read
 gives the same object, or a number or text of the same type and value. ``log`` makes the guards of a trace; ``tree`` checks them
-through ``References.hold``, which native code does where it can.
+through ``GuardSets.hold``, which native code does where it can.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Guard(NamedTuple):
 
     Attributes:
         kind: of :class:`GuardKind`.
-        thing: the object that was read: a dictionary, an object, a cell, a class, a list, an array.
+        target: the object that was read: a dictionary, an object, a cell, a class, a list, an array.
         key: the part that was read, or None for all of it. For an array, whether its numbers matter. For the version of a class,
             its ClassContent. For an abstract class, another class.
         value: the result of the read. For a list, the tuple of its elements. For an array, its :func:`array_state`. For a class,
@@ -50,13 +50,13 @@ class Guard(NamedTuple):
     """
 
     kind: int
-    thing: Any
+    target: Any
     key: Any
     value: Any
 
     def now(self) -> Any:
         """Read again."""
-        return _NOW[self.kind](self.thing, self.key)
+        return _NOW[self.kind](self.target, self.key)
 
     def holds(self) -> bool:
         """Return whether a new read gives the same value."""
@@ -73,11 +73,11 @@ class Guard(NamedTuple):
     def _is_equal(self, now: Any) -> bool:
         """Return whether a new read gave the same value. A class may have the same content in another version."""
         if self.kind == GuardKind.VERSION:
-            return (now[0] and now == self.value) or self.key.is_same(self.thing)
+            return (now[0] and now == self.value) or self.key.is_same(self.target)
         return now[1] == self.value[1] if self.kind == GuardKind.REGISTERED else same_value(self.value, now)
 
 
-def elements(x: Any) -> tuple[Any, ...]:
+def elements_of(x: Any) -> tuple[Any, ...]:
     """Return the elements of a container; of a dictionary the keys and values, alternating."""
     if isinstance(x, (dict, MappingProxyType)):
         return tuple([part for item in x.items() for part in item])
@@ -94,8 +94,8 @@ def attributes_of(x: object) -> Any:
         return None
 
 
-def _instance(thing: object, key: str | None) -> object:
-    inside = attributes_of(thing)
+def _instance_attribute(target: object, key: str | None) -> object:
+    inside = attributes_of(target)
     if key is None:
         return inside
     return MISSING if inside is None else inside.get(key, MISSING)
@@ -118,7 +118,7 @@ version_of: Callable[[type], tuple[int, str, str]] = (
 )
 
 
-def registration(cls: Any, kind: type | None) -> tuple[object, object]:
+def abc_registration(cls: Any, kind: type | None) -> tuple[object, object]:
     """Return the number of registrations with abstract classes, and whether ``kind`` is a subclass of ``cls``.
 
     Without a ``kind``, any new registration changes the result.
@@ -127,7 +127,7 @@ def registration(cls: Any, kind: type | None) -> tuple[object, object]:
     return token, token if kind is None else issubclass(kind, cls)
 
 
-def lookup(cls: type, name: str) -> Any:
+def class_attribute(cls: type, name: str) -> Any:
     """Return an attribute from the namespace of a class or its bases, without binding it, or MISSING."""
     for base in mro_of(cls):
         found = namespace_of(base).get(name, MISSING)
@@ -150,17 +150,17 @@ def function_parts(x: AnyFunction) -> tuple[object, ...]:
 
 #: the functions that read again, by kind
 _NOW: tuple[Callable[[Any, Any], Any], ...] = (
-    lambda thing, key: dict.get(thing, key, MISSING),
-    _instance,
-    lambda thing, key: cell_content(thing),
-    lambda thing, key: version_of(thing),
-    registration,
-    lambda thing, key: type(thing),
-    lambda thing, key: elements(thing),
-    lambda thing, key: len(thing),
-    lambda thing, key: function_parts(thing),
-    lambda thing, key: array_state(thing, key),
-    lambda thing, key: key(thing),
+    lambda target, key: dict.get(target, key, MISSING),
+    _instance_attribute,
+    lambda target, key: cell_content(target),
+    lambda target, key: version_of(target),
+    abc_registration,
+    lambda target, key: type(target),
+    lambda target, key: elements_of(target),
+    lambda target, key: len(target),
+    lambda target, key: function_parts(target),
+    lambda target, key: array_state(target, key),
+    lambda target, key: key(target),
 )
 
 
@@ -184,7 +184,7 @@ def same_value(x: Any, y: Any) -> bool:
     return False
 
 
-def content(x: NumpyArray) -> tuple[object, ...]:
+def array_content(x: NumpyArray) -> tuple[object, ...]:
     """Return the bytes of an array, its layout and the field names of its dtype."""
     return x.tobytes("A"), x.shape, x.dtype, x.strides, field_names(x.dtype)
 
@@ -215,7 +215,7 @@ def field_names(dtype: NumpyDType) -> tuple[object, ...]:
     return (dtype, dtype.names, *inner)
 
 
-class References:
+class GuardSets:
     """The guards of a trace.
 
     There are several sets if guards have failed and an equal trace was recorded. The trace holds if one of the sets holds.
@@ -235,9 +235,9 @@ class References:
     def arrays(self) -> list[ndarray]:
         """The plain arrays whose numbers were read."""
         return [
-            guard.thing
+            guard.target
             for guard in self.guards
-            if issubclass(type(guard.thing), ndarray) and (guard.kind != GuardKind.ARRAY or guard.key)
+            if issubclass(type(guard.target), ndarray) and (guard.kind != GuardKind.ARRAY or guard.key)
         ]
 
     def hold(self) -> bool:
@@ -264,19 +264,19 @@ class References:
         self._sets[k] = guards
         return True
 
-    def extend(self, new: References) -> None:
+    def extend(self, new: GuardSets) -> None:
         """Add the guards of another trace to all sets."""
         self._sets = [
             guards + tuple([g for g in new.guards if not any(_is_same(g, h) for h in guards)]) for guards in self._sets
         ]
 
-    def add_alternatives(self, new: References) -> None:
+    def add_alternatives(self, new: GuardSets) -> None:
         """Add the sets of an equal trace as alternatives."""
         self._sets = [*new._sets, *self._sets][:_MOST]
 
 
 def _is_same(x: Guard, y: Guard) -> bool:
-    if x.kind != y.kind or x.thing is not y.thing:
+    if x.kind != y.kind or x.target is not y.target:
         return False
     return x.key is y.key or (x.kind == GuardKind.VERSION and bool(y.key.covers(x.key)))
 

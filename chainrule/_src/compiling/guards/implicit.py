@@ -13,10 +13,10 @@ from typing import Any
 
 from chainrule._src.arrays.types import Params
 from chainrule._src.compiling.guards.frames import Stack
-from chainrule._src.compiling.guards.guards import MISSING, lookup
+from chainrule._src.compiling.guards.guards import MISSING, class_attribute
 from chainrule._src.compiling.guards.known import HEAP_TYPE, is_library, is_library_class, module_of_code, names_in
-from chainrule._src.compiling.guards.log import Log
-from chainrule._src.compiling.guards.objects import is_python, isa
+from chainrule._src.compiling.guards.log import StateLog
+from chainrule._src.compiling.guards.objects import has_class, is_python
 
 #: notes an object that C code gets, and appends plain arrays in it to a list
 Each = Callable[[Any, list[Any]], None]
@@ -46,7 +46,7 @@ class PendingInstruction:
         self.receive: Each | None = None
 
 
-class ImplicitCalls(Log):
+class ImplicitCalls(StateLog):
     """A log with implicit calls."""
 
     def note_call(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
@@ -97,7 +97,7 @@ class ImplicitCalls(Log):
         owner = type(x) if owner is None else owner
         if not is_named(owner, name):
             return False
-        found = lookup(owner, name)
+        found = class_attribute(owner, name)
         if found is None or is_watched(found):
             return False
         self.note_implicit_call(self._bound(found, x, owner), *args)
@@ -105,22 +105,22 @@ class ImplicitCalls(Log):
 
     def _bound(self, found: Any, x: object, owner: type) -> Any:
         """Bind the attribute of a class that is a special method."""
-        if isa(found, staticmethod):
+        if has_class(found, staticmethod):
             return found.__func__
-        if isa(found, classmethod):
+        if has_class(found, classmethod):
             return MethodType(found.__func__, owner)
-        get = lookup(type(found), "__get__")
+        get = class_attribute(type(found), "__get__")
         if get is MISSING:
             return found
-        if isa(found, property) or isa(get, FunctionType):
+        if has_class(found, property) or has_class(get, FunctionType):
             self.refuse(f"a special method of its {owner.__name__} is a {type(found).__name__}: use a function instead")
         return get(found, x, owner)
 
     def note_descriptor_get(self, found: Any, instance: object, owner: type) -> None:
         """Note the call of the property or other descriptor that computes an attribute."""
-        if isa(found, classmethod):  # around a property, up to Python 3.12
+        if has_class(found, classmethod):  # around a property, up to Python 3.12
             found, instance = found.__func__, owner
-        if not isa(found, property):
+        if not has_class(found, property):
             self.note_special_method(found, "__get__", instance, owner)
         elif found.fget is not None and instance is not None:
             self.note_implicit_call(found.fget, instance)
@@ -132,7 +132,7 @@ class ImplicitCalls(Log):
             Whether there is such a descriptor.
         """
         setter, name = ("fset", "__set__") if len(args) == 2 else ("fdel", "__delete__")
-        if isa(found, property):
+        if has_class(found, property):
             if getattr(found, setter) is not None:
                 self.note_implicit_call(getattr(found, setter), *args)
             return True
@@ -149,7 +149,7 @@ class ImplicitCalls(Log):
 
 def is_watched(function: Any) -> bool:
     """Return whether the instructions of a function are watched when it runs."""
-    if isa(function, FunctionType):
+    if has_class(function, FunctionType):
         return not is_library(module_of_code(function.__code__, function.__globals__))
     return is_python(function, "__call__")
 
@@ -171,9 +171,16 @@ def special_functions(cls: type) -> Iterator[Any]:
     for base in cls.__mro__:
         for name, found in () if is_library_class(base) else list(base.__dict__.items()):
             special = name == "keys" or name[:2] == name[-2:] == "__"
-            if not special or name in _NOTED_AT_CALL or lookup(cls, name) is not found or isa(found, type):
+            if (
+                not special
+                or name in _NOTED_AT_CALL
+                or class_attribute(cls, name) is not found
+                or has_class(found, type)
+            ):
                 continue
-            is_function = isa(found, (classmethod, property)) or lookup(type(found), "__call__") is not MISSING
-            watched = is_watched(found.fget if isa(found, property) else found)
+            is_function = (
+                has_class(found, (classmethod, property)) or class_attribute(type(found), "__call__") is not MISSING
+            )
+            watched = is_watched(found.fget if has_class(found, property) else found)
             if is_function and not watched and not _is_inherited(cls, name, found):
                 yield found

@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule._src.compiling.guards.calls import GENERATOR, Calls, changes_or_shares
 from chainrule._src.compiling.guards.frames import Instruction, Stack
-from chainrule._src.compiling.guards.guards import IMMUTABLE, MISSING, GuardKind, cell_content, elements
+from chainrule._src.compiling.guards.guards import IMMUTABLE, MISSING, GuardKind, cell_content, elements_of
 from chainrule._src.compiling.guards.implicit import is_watched
 from chainrule._src.compiling.guards.known import (
     BUFFERS,
@@ -34,9 +34,9 @@ from chainrule._src.compiling.guards.objects import (
     VALUES,
     are_plain,
     array_value,
+    has_class,
     is_iterator,
     is_python,
-    isa,
     module_of,
 )
 from chainrule._src.compiling.guards.settings import is_special
@@ -66,7 +66,7 @@ def _load_global(log: Calls, stack: Stack, i: Instruction) -> bool:
 def _load_name(log: Calls, stack: Stack, i: Instruction) -> None:
     names = stack.frame.f_locals
     if names is not stack.frame.f_globals:
-        if not isa(names, dict):  # a mapping passed to eval()
+        if not has_class(names, dict):  # a mapping passed to eval()
             log.note_operand(names, [])
         else:
             log.guard_element(names, i.value)
@@ -98,23 +98,23 @@ def _load_attribute(log: Calls, stack: Stack, i: Instruction) -> object:
 
 def _subscript(log: Calls, stack: Stack, i: Instruction) -> None:
     x, key = stack.top(2), stack.top()
-    log.check_type(x, lambda stands_for: stands_for is not float)
+    log.check_type(x, lambda eager_type: eager_type is not float)
     if are_plain((x, key.start, key.stop, key.step) if type(key) is slice else (x, key)):
         return
     log.guard_class_use(x)
     log.guard_class_use(key)
     if type(x) is ndarray:
-        if not isa(key, OURS):
+        if not has_class(key, OURS):
             _subscript_array(log, stack, x, key)
-    elif isa(x, (dict, list, collections.deque, types.MappingProxyType)):
-        if type(key) in IMMUTABLE or not isa(x, (list, collections.deque)):
+    elif has_class(x, (dict, list, collections.deque, types.MappingProxyType)):
+        if type(key) in IMMUTABLE or not has_class(x, (list, collections.deque)):
             log.guard_element(x, key)
         else:
             log.note_operands(stack, [x, key])
-    elif isa(x, type):
+    elif has_class(x, type):
         log.note_special_method(None, "__class_getitem__", key, owner=x)
     elif not log.guard_mutable_content(x):
-        log.note_operands(stack, [key] if isa(x, (*CONSTANT, tuple)) else [x, key])
+        log.note_operands(stack, [key] if has_class(x, (*CONSTANT, tuple)) else [x, key])
 
 
 def _subscript_array(log: Calls, stack: Stack, x: Any, key: object) -> None:
@@ -143,25 +143,25 @@ def _binary(log: Calls, stack: Stack, i: Instruction) -> None:
     if i.arg == _SUBSCRIPT:
         _subscript(log, stack, i)
         return
-    if isa(x, str) and not isa(y, str):
+    if has_class(x, str) and not has_class(y, str):
         log.note_text([y], text_method(x))
     if are_plain((x, y)):
         return
     if i.arg >= _IN_PLACE and log.note_special_method(x, _IN_PLACE_METHODS[i.arg - _IN_PLACE], y):
         return
     writes = i.arg >= _IN_PLACE and (
-        isa(x, (list, set, dict, collections.deque)) or (isa(x, ndarray) and not isa(y, OURS))
+        has_class(x, (list, set, dict, collections.deque)) or (has_class(x, ndarray) and not has_class(y, OURS))
     )
-    if i.arg >= _IN_PLACE and isa(x, BUFFERS):
+    if i.arg >= _IN_PLACE and has_class(x, BUFFERS):
         log.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat: use a NumPy array")
-    if writes and not isa(x, OURS):
+    if writes and not has_class(x, OURS):
         log.note_container_change(x)
     log.note_operands(stack, [x, y])
 
 
 def _compare_identity(log: Calls, stack: Stack, i: Instruction) -> None:
     x, y = stack.top(2), stack.top()
-    if x is not y and isa(x, VALUES) and isa(y, VALUES):
+    if x is not y and has_class(x, VALUES) and has_class(y, VALUES):
         frame = stack.frame
         if not is_constant_module(module_of_code(frame.f_code, frame.f_globals)):
             log.refuse("it checks whether two of its values are the same object (is), which may differ in another call")
@@ -176,7 +176,12 @@ def _return_or_yield(log: Calls, stack: Stack, i: Instruction) -> None:
         outer = outer.f_back
     receiver_stack = log.receivers.get(id(outer))
     x = stack.top()
-    if receiver_stack is not None and receiver_stack.frame is outer and type(x) not in IMMUTABLE and not isa(x, OURS):
+    if (
+        receiver_stack is not None
+        and receiver_stack.frame is outer
+        and type(x) not in IMMUTABLE
+        and not has_class(x, OURS)
+    ):
         receiver_stack.pending.receive(x, receiver_stack.pending.arrays)
 
 
@@ -185,15 +190,15 @@ def _is_foreign(frame: types.FrameType) -> bool:
 
 
 def _push_exception(log: Calls, stack: Stack, i: Instruction) -> None:
-    if isa(stack.top(), RecursionError):
+    if has_class(stack.top(), RecursionError):
         log.refuse("it handles a RecursionError, which depends on the depth of the caller")
-    log.recorder.handles(stack.top())
+    log.recorder.note_handled_exception(stack.top())
 
 
 def _test_truth(log: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
     log.guard_class_use(x)
-    if isa(x, CONTAINERS):
+    if has_class(x, CONTAINERS):
         log.guard_length(x)
     elif type(x) is ndarray:
         log.guard_array_values(x)
@@ -284,14 +289,14 @@ def _call_unpacked(log: Calls, stack: Stack, i: Instruction) -> None:
     keywords = {} if Stack.is_null(keywords) else keywords
     given = stack.top(depth)
     function = stack.top(depth + (2 if _CALLABLE_FIRST else 1))
-    if isa(keywords, dict) and keywords:
+    if has_class(keywords, dict) and keywords:
         log.guard_elements(keywords)
-    if isa(given, CONTAINERS):
+    if has_class(given, CONTAINERS):
         log.guard_elements(given)
-        log.note_call(stack, function, list(elements(given)), dict(keywords))
+        log.note_call(stack, function, list(elements_of(given)), dict(keywords))
     else:
         log.note_operands(stack, [given, *keywords.values()])
-        if is_watched(function) or isa(function, type):
+        if is_watched(function) or has_class(function, type):
             log.note_call(stack, function, [], dict(keywords))
         else:
             log.note_possible_call(function)
@@ -304,7 +309,7 @@ def _format(log: Calls, stack: Stack, i: Instruction) -> None:
         (i.arg & 3 if i.name == "FORMAT_VALUE" else i.arg) if i.name in ("FORMAT_VALUE", "CONVERT_VALUE") else 0
     )
     log.note_text([x], "__repr__" if conversion > 1 else "__str__")
-    if deeper and isa(spec := stack.top(), str):
+    if deeper and has_class(spec := stack.top(), str):
         log.check_format_spec(spec)
     log.note_operands(stack, [x])
 
@@ -383,7 +388,7 @@ def _super_attribute(log: Calls, stack: Stack, i: Instruction) -> None:
     log.guard_attribute(bound, i.value)
 
 
-def unknown(log: Calls, stack: Stack, i: Instruction) -> None:
+def refuse_unknown(log: Calls, stack: Stack, i: Instruction) -> None:
     log.refuse(f"it runs the instruction {i.name}, and compile does not know what that reads")
 
 

@@ -236,12 +236,12 @@ def is_library_class(cls: type) -> bool:
     return is_constant_module(cls.__module__)
 
 
-def changes(receiver: object, name: str) -> bool:
+def method_changes(receiver: object, name: str) -> bool:
     """Return whether a method of a container or array changes it."""
-    return _changes(type(receiver), name)
+    return _class_method_changes(type(receiver), name)
 
 
-def _changes(cls: type, name: str) -> bool:
+def _class_method_changes(cls: type, name: str) -> bool:
     return any(name in names for kind, names in _CHANGING.items() if issubclass(cls, kind))
 
 
@@ -288,7 +288,7 @@ def reads_contents(function: Any) -> bool:
         owner = type(receiver)
         if isinstance(receiver, collections.defaultdict) and name == "__getitem__":
             return False  # it may add an element
-    return issubclass(owner, _DATA) and name not in _READING_MORE and not _changes(owner, name)
+    return issubclass(owner, _DATA) and name not in _READING_MORE and not _class_method_changes(owner, name)
 
 
 def called_by(function: Any) -> list[Any]:

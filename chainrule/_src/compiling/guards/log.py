@@ -30,8 +30,8 @@ from chainrule._src.compiling.guards.guards import (
     attributes_of,
     bases_of,
     cell_content,
-    elements,
-    lookup,
+    class_attribute,
+    elements_of,
 )
 from chainrule._src.compiling.guards.known import (
     C_DESCRIPTORS,
@@ -43,9 +43,9 @@ from chainrule._src.compiling.guards.known import (
     is_library_class,
     module_of_code,
 )
-from chainrule._src.compiling.guards.objects import OURS, VALUES, attribute_or_missing, is_python, isa
+from chainrule._src.compiling.guards.objects import OURS, VALUES, attribute_or_missing, has_class, is_python
 from chainrule._src.compiling.guards.undo import (
-    items,
+    ordered_items,
     put_array,
     put_attribute,
     put_cell,
@@ -68,11 +68,11 @@ INSTEAD = "pass its result as an argument, or move the call out of the compiled 
 _Of: Any = object()
 
 
-class Refused(BaseException):
+class TraceRefused(BaseException):
     """Stops a trace before an operation that a replay cannot repeat. ``except Exception`` in the function does not catch it."""
 
 
-class Thing:
+class WatchedObject:
     """A container, object, cell, function or array whose state was read or changed.
 
     Attributes:
@@ -81,17 +81,17 @@ class Thing:
         what, where: a description of the first change and its source location, for messages.
     """
 
-    __slots__ = ("guards", "thing", "undo", "what", "where")
+    __slots__ = ("guards", "target", "undo", "what", "where")
 
-    def __init__(self, thing: Any) -> None:
-        self.thing = thing
+    def __init__(self, watched: Any) -> None:
+        self.target = watched
         self.guards: dict[Any, Guard] = {}
         self.undo: list[Callable[[Any], None]] = []
         self.what = ""
         self.where: Where | None = None
 
 
-class Log:
+class StateLog:
     """The Python state that a function has read and changed.
 
     Args:
@@ -115,9 +115,9 @@ class Log:
         self.recorder = recorder
         self.reason: str | None = None
         self.later = self.by_value = self.unwatched = self.failed = False
-        self._things: dict[int, Thing] = {}
+        self._watched_objects: dict[int, WatchedObject] = {}
         self.made: dict[int, Any] = {}
-        self._order: list[Thing] = []  # changed objects, in order
+        self._order: list[WatchedObject] = []  # changed objects, in order
         self.given: set[int] = set()
         self.now: Stack | None = None
         self._refusals = 0
@@ -128,7 +128,7 @@ class Log:
         self.classes: set[type] = set()
 
     def refuse(self, what: str, *, later: bool = False, by_value: bool = False) -> None:
-        """Stop the trace by raising ``Refused``: the function is about to do something that a replay cannot repeat.
+        """Stop the trace by raising ``TraceRefused``: the function is about to do something that a replay cannot repeat.
 
         Calls from ``finally`` blocks raise again, so that no effect happens twice.
         """
@@ -138,17 +138,17 @@ class Log:
             self.later, self.by_value = later, by_value
         self._refusals += 1
         if self._refusals <= _REFUSALS:  # a loop that catches BaseException would retry forever
-            raise Refused(self.reason)
+            raise TraceRefused(self.reason)
 
     def check_type(self, x: object, same: Callable[[type], bool]) -> None:
         """Refuse if a property of a traced value's type differs from the type that the value has in plain code.
 
         The call is then traced with the numbers among its arguments as constants.
         """
-        stands_for = self.recorder.stands_for(x._tensor._raw) if type(x) is Array else None
-        if stands_for is not None and not same(stands_for):
+        eager_type = self.recorder.eager_type(x._tensor._raw) if type(x) is Array else None
+        if eager_type is not None and not same(eager_type):
             self.refuse(
-                f"it asks for the type of a value that is a {stands_for.__name__} in plain code, and traced here: use isinstance()",
+                f"it asks for the type of a value that is a {eager_type.__name__} in plain code, and traced here: use isinstance()",
                 by_value=True,
             )
 
@@ -171,30 +171,30 @@ class Log:
 
     def undo(self) -> None:
         """Restore all changed objects."""
-        for thing in reversed(self._order):
-            for put_back in reversed(thing.undo):
-                put_back(thing.thing)
+        for watched in reversed(self._order):
+            for put_back in reversed(watched.undo):
+                put_back(watched.target)
         self._order.clear()
-        for thing in self._things.values():
-            if not thing.undo and isa(thing.thing, CONTAINERS):
-                self._put_elements_back(thing)
+        for watched in self._watched_objects.values():
+            if not watched.undo and has_class(watched.target, CONTAINERS):
+                self._put_elements_back(watched)
 
     @staticmethod
-    def _put_elements_back(thing: Thing) -> None:
+    def _put_elements_back(watched: WatchedObject) -> None:
         """Restore a container whose elements were read and then changed by C code."""
-        guard = thing.guards.get((GuardKind.ELEMENTS, None))
-        now = elements(thing.thing)
+        guard = watched.guards.get((GuardKind.ELEMENTS, None))
+        now = elements_of(watched.target)
         if guard is None or (len(now) == len(guard.value) and all(map(operator.is_, now, guard.value))):
             return
-        if isa(thing.thing, (list, collections.deque)):
-            put_list(thing.thing, list(guard.value))
-        elif isa(thing.thing, dict):
-            put_dict(thing.thing, list(zip(guard.value[::2], guard.value[1::2], strict=True)))
-        elif isa(thing.thing, set):
-            put_set(thing.thing, guard.value)
+        if has_class(watched.target, (list, collections.deque)):
+            put_list(watched.target, list(guard.value))
+        elif has_class(watched.target, dict):
+            put_dict(watched.target, list(zip(guard.value[::2], guard.value[1::2], strict=True)))
+        elif has_class(watched.target, set):
+            put_set(watched.target, guard.value)
 
     def check(self) -> None:
-        """Raise if the trace was refused, even if the function caught ``Refused``."""
+        """Raise if the trace was refused, even if the function caught ``TraceRefused``."""
         if self.reason is None and self.failed:
             self.reason, self.later = "watching it failed in a deep recursion", False
         if self.reason is not None:
@@ -206,11 +206,11 @@ class Log:
         """Forget the objects that the function made itself, after it has returned, and return the arrays of the log."""
         self.made.clear()
         self.now = None
-        for x in self.recorder.met.values():
+        for x in self.recorder.plain_arrays.values():
             self.guard_array(x)
-        self.recorder.met.clear()
+        self.recorder.plain_arrays.clear()
         self.drop_unreferenced()
-        return [thing.thing for thing in self._things.values() if isa(thing.thing, ndarray)]
+        return [watched.target for watched in self._watched_objects.values() if has_class(watched.target, ndarray)]
 
     def forget_views(self, own: set[int]) -> None:
         """Forget arrays that only the trace refers to and whose layout alone was read: it cannot change.
@@ -218,9 +218,9 @@ class Log:
         Args:
             own: the ids of the arrays that only the trace refers to.
         """
-        for key in own & self._things.keys():
-            if all([guard.key is False for guard in self._things[key].guards.values()]):
-                del self._things[key]
+        for key in own & self._watched_objects.keys():
+            if all([guard.key is False for guard in self._watched_objects[key].guards.values()]):
+                del self._watched_objects[key]
 
     def guards(self, constants: list[Var]) -> list[Guard]:
         """Return the guards of the trace, without objects that the function made itself.
@@ -233,54 +233,64 @@ class Log:
         """
         self.check()
         own = {id(owner(var.array)) for var in constants}
-        for key in [key for key, t in self._things.items() if isa(t.thing, ndarray) and id(owner(t.thing)) in own]:
-            del self._things[key]
+        for key in [
+            key
+            for key, t in self._watched_objects.items()
+            if has_class(t.target, ndarray) and id(owner(t.target)) in own
+        ]:
+            del self._watched_objects[key]
         # the default dtype of tensors made from Python floats
         self.guard(GuardKind.ITEM, vars(dtypes), "_default", dtypes.default_dtype())
-        if any(thing.undo for thing in self._things.values()):
+        if any(watched.undo for watched in self._watched_objects.values()):
             gc.collect()  # objects made by the function may be in reference cycles: hooks refer to lists, tensors to hooks
             self.drop_unreferenced()
-        things = self._things.values()
-        for thing in things:
-            if thing.undo:
-                here = f" ({thing.where.quoted})" if thing.where else ""
+        watched_objects = self._watched_objects.values()
+        for watched in watched_objects:
+            if watched.undo:
+                here = f" ({watched.where.quoted})" if watched.where else ""
                 refusal = Unrecordable(
-                    f"it changes {thing.what}, which is Python state{here}: keep state between calls in a tensor that is written "
+                    f"it changes {watched.what}, which is Python state{here}: keep state between calls in a tensor that is written "
                     "in place (t.add_(1), w.copy_(...)), or pass it as an argument and return it"
                 )
                 refusal.perhaps_later = True
                 raise refusal
-        found = [guard._replace(thing=thing.thing) for thing in things for guard in thing.guards.values()]
-        values = [x for g in found for x in (g.value if type(g.value) is tuple else (g.value,)) if isa(x, VALUES)]
+        found = [
+            guard._replace(target=watched.target) for watched in watched_objects for guard in watched.guards.values()
+        ]
+        values = [x for g in found for x in (g.value if type(g.value) is tuple else (g.value,)) if has_class(x, VALUES)]
         found += [Guard(GuardKind.CLASS, x, None, type(x)) for x in {id(x): x for x in values}.values()]
         found += [Guard(GuardKind.VERSION, cls, content, content.version) for cls, content in self._classes.values()]
-        found = [g._replace(value=array_state(g.thing, g.key)) if g.kind == GuardKind.ARRAY else g for g in found]
+        found = [g._replace(value=array_state(g.target, g.key)) if g.kind == GuardKind.ARRAY else g for g in found]
         for guard in found:
             if not _still_holds(guard):
-                raise Unrecordable(f"{_named(guard)} changes while it runs, and compile cannot see why: {INSTEAD}")
+                raise Unrecordable(
+                    f"{_name_of_target(guard)} changes while it runs, and compile cannot see why: {INSTEAD}"
+                )
         return found
 
     def drop_unreferenced(self) -> None:
         """Forget objects without references from outside: the function made them."""
-        things = self._things
+        watched_objects = self._watched_objects
         settled = False
         while not settled:
             settled = True
             own_references: collections.Counter[int] = collections.Counter()  # to arrays, from the log and its views
-            for thing in things.values():
-                if isa(thing.thing, ndarray):
-                    ids = [id(thing.thing), id(thing.thing.base)] if _only_logged(thing) else [id(thing.thing)]
+            for watched in watched_objects.values():
+                if has_class(watched.target, ndarray):
+                    ids = (
+                        [id(watched.target), id(watched.target.base)] if _only_logged(watched) else [id(watched.target)]
+                    )
                     own_references.update(ids)
-            for key in list(things):
-                if _is_unreferenced(things[key], own_references):
-                    self._order = [thing for thing in self._order if thing is not things[key]]
-                    del things[key]
+            for key in list(watched_objects):
+                if _is_unreferenced(watched_objects[key], own_references):
+                    self._order = [watched for watched in self._order if watched is not watched_objects[key]]
+                    del watched_objects[key]
                     settled = False
 
-    def thing_of(self, x: object) -> Thing:
-        found = self._things.get(id(x))
+    def thing_of(self, x: object) -> WatchedObject:
+        found = self._watched_objects.get(id(x))
         if found is None:
-            found = self._things[id(x)] = Thing(x)
+            found = self._watched_objects[id(x)] = WatchedObject(x)
         return found
 
     def guard(self, kind: int, x: object, key: object, value: object, name: object = None) -> None:
@@ -301,7 +311,7 @@ class Log:
     def guard_type(self, x: object) -> list[ClassContent]:
         """Guard the class of an object, and the content of that class."""
         kind = type(x)
-        if has_fixed_attributes(kind) or (isa(x, OURS) and is_library_class(kind)):
+        if has_fixed_attributes(kind) or (has_class(x, OURS) and is_library_class(kind)):
             return []
         self.guard(GuardKind.CLASS, x, None, kind)
         return self.guard_class(kind)
@@ -328,59 +338,63 @@ class Log:
 
     def note_change(self, x: object, what: str, put_back: Callable[[Any], None]) -> None:
         """Note a change of an object that is about to happen, and the function that undoes it."""
-        thing = self.thing_of(x)
-        if not thing.undo:
-            thing.what, thing.where = what, self._where()
-            self._order.append(thing)
-        thing.undo.append(put_back)
+        watched = self.thing_of(x)
+        if not watched.undo:
+            watched.what, watched.where = what, self._where()
+            self._order.append(watched)
+        watched.undo.append(put_back)
 
     def note_container_change(self, x: Any) -> None:
         """Note that elements of a container are about to change; refuse if the change cannot be undone."""
         self.guard_type(x)
         self.check_holder(x, "writes into")
-        self.check_type(x, lambda stands_for: hasattr(stands_for, "__setitem__"))
+        self.check_type(x, lambda eager_type: hasattr(eager_type, "__setitem__"))
         if id(x) in self.given:
             self.refuse(f"it changes a {type(x).__name__} among its arguments: return the new elements")
-        if id(x) in self._things and self._things[id(x)].undo and isa(x, (ndarray, *CONTAINERS)):
+        if (
+            id(x) in self._watched_objects
+            and self._watched_objects[id(x)].undo
+            and has_class(x, (ndarray, *CONTAINERS))
+        ):
             return
         if type(x) is ndarray:
             if x.nbytes > _COPIED:
                 self.refuse("it writes a large NumPy array in place, which a replay cannot repeat: use a tensor")
             what = "a plain array, without its traced values"
             self.note_change(x, what, functools.partial(put_array, values=x.copy()))
-        elif isa(x, (list, collections.deque)):
-            self.note_change(x, "a list or dictionary", functools.partial(put_list, values=list(elements(x))))
-        elif isa(x, dict):
-            self.note_change(x, "a list or dictionary", functools.partial(put_dict, values=items(x)))
-        elif isa(x, set):
-            self.note_change(x, "a set", functools.partial(put_set, values=elements(x)))
-        elif not isa(x, OURS) and not is_python(x, "__setitem__"):
+        elif has_class(x, (list, collections.deque)):
+            self.note_change(x, "a list or dictionary", functools.partial(put_list, values=list(elements_of(x))))
+        elif has_class(x, dict):
+            self.note_change(x, "a list or dictionary", functools.partial(put_dict, values=ordered_items(x)))
+        elif has_class(x, set):
+            self.note_change(x, "a set", functools.partial(put_set, values=elements_of(x)))
+        elif not has_class(x, OURS) and not is_python(x, "__setitem__"):
             self.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat")
 
     def note_attribute_change(self, x: object, name: str) -> None:
         """Note that an attribute is about to be set or deleted, other than by Python code of the class."""
         kind = type(x)
         self.guard_type(x)
-        if isa(x, ModuleType):
+        if has_class(x, ModuleType):
             self.note_change(vars(x), name, functools.partial(put_item, key=name, value=vars(x).get(name, MISSING)))
-        elif isa(x, type):
-            by_c = isa(vars(type).get(name), C_DESCRIPTORS)  # __bases__, __name__
+        elif has_class(x, type):
+            by_c = has_class(vars(type).get(name), C_DESCRIPTORS)  # __bases__, __name__
             now = attribute_or_missing(x, name) if by_c else x.__dict__.get(name, MISSING)
             self.note_change(x, name, functools.partial(put_attribute, name=name, value=now))
-        elif isa(x, Tensor) and not hasattr(type(lookup(kind, name)), "__set__"):
+        elif has_class(x, Tensor) and not hasattr(type(class_attribute(kind, name)), "__set__"):
             self.refuse(f"it sets a new attribute, {name}, on a tensor, which a replay cannot repeat")
-        elif not isa(x, OURS) and not (
+        elif not has_class(x, OURS) and not (
             kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__)
         ):
-            found = lookup(kind, name)
+            found = class_attribute(kind, name)
             self.guard_type(found)
-            if isa(x, FLAGS):
+            if has_class(x, FLAGS):
                 self.refuse("it sets a flag of an array, which a replay cannot repeat")
-            if isa(x, ndarray) and name in ("real", "imag", "flat"):
+            if has_class(x, ndarray) and name in ("real", "imag", "flat"):
                 self.note_container_change(x)
                 return
             inside = attributes_of(x)
-            if isa(x, ndarray) and lookup(kind, "__setattr__") is not object.__setattr__:
+            if has_class(x, ndarray) and class_attribute(kind, "__setattr__") is not object.__setattr__:
                 self.refuse(f"it writes into a {kind.__name__}, which a replay cannot repeat")
             by_c = type(inside) is not dict or hasattr(type(found), "__set__")
             now = attribute_or_missing(x, name) if by_c else inside.get(name, MISSING)
@@ -407,20 +421,20 @@ _OWN = 0
 _OWN = _references([object()])  # the references in ``_references`` itself, which depend on the version of Python
 
 
-def _only_logged(thing: Thing) -> bool:
+def _only_logged(watched: WatchedObject) -> bool:
     """Return whether only the log refers to an object."""
-    holder = [thing.thing]
-    thing.thing = None
+    holder = [watched.target]
+    watched.target = None
     count = _references(holder)
-    (thing.thing,) = holder
+    (watched.target,) = holder
     return count == 0
 
 
-def _is_unreferenced(thing: Thing, own_references: collections.Counter[int]) -> bool:
+def _is_unreferenced(watched: WatchedObject, own_references: collections.Counter[int]) -> bool:
     """Return whether only the log refers to an object, and to the base of an array also the log's views of it."""
-    unreferenced = _only_logged(thing)
-    if unreferenced and isa(thing.thing, ndarray) and thing.thing.base is not None:
-        base = [thing.thing.base]
+    unreferenced = _only_logged(watched)
+    if unreferenced and has_class(watched.target, ndarray) and watched.target.base is not None:
+        base = [watched.target.base]
         unreferenced = type(base[0]) is ndarray and _references(base) <= own_references[id(base[0])]
     return unreferenced
 
@@ -432,9 +446,9 @@ def _still_holds(guard: Guard) -> bool:
         return False
 
 
-def _named(guard: Guard) -> str:
+def _name_of_target(guard: Guard) -> str:
     """Return the name of the object that a guard checks."""
-    if isa(guard.thing, type):
-        return f"the class {guard.thing.__name__}"
+    if has_class(guard.target, type):
+        return f"the class {guard.target.__name__}"
     name = guard.key if type(guard.key) is str else ""
-    return name or f"a {type(guard.thing).__name__} that it reads"
+    return name or f"a {type(guard.target).__name__} that it reads"

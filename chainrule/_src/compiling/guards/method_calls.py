@@ -19,7 +19,7 @@ import numpy as np
 
 from chainrule._src.arrays.types import Params
 from chainrule._src.compiling.guards.frames import Stack
-from chainrule._src.compiling.guards.guards import IMMUTABLE, elements, lookup
+from chainrule._src.compiling.guards.guards import IMMUTABLE, class_attribute, elements_of
 from chainrule._src.compiling.guards.known import (
     BUFFERS,
     C_DESCRIPTORS,
@@ -29,8 +29,8 @@ from chainrule._src.compiling.guards.known import (
     ORDERED_VIEWS,
     READ_ONLY_METHODS,
     VIEWS,
-    changes,
     is_lock,
+    method_changes,
 )
 from chainrule._src.compiling.guards.log import INSTEAD
 from chainrule._src.compiling.guards.objects import (
@@ -39,9 +39,9 @@ from chainrule._src.compiling.guards.objects import (
     are_plain,
     called_again,
     context_value,
-    flat,
+    flat_items,
+    has_class,
     is_iterator,
-    isa,
     module_of,
     random_types,
     value_by,
@@ -60,7 +60,7 @@ DRAW = (
 )
 
 
-def called(function: object) -> str:
+def function_name(function: object) -> str:
     """Return the name of a function, for a message."""
     module = module_of(function)
     return f"{module + '.' if module and module != 'builtins' else ''}{getattr(function, '__name__', type(function).__name__)}"
@@ -68,7 +68,7 @@ def called(function: object) -> str:
 
 def makes_text(function: Any) -> bool:
     """Return whether a function makes texts of its arguments."""
-    if isa(getattr(function, "__self__", None), str):
+    if has_class(getattr(function, "__self__", None), str):
         return function.__name__ in ("format", "format_map", "__mod__")
     return any(function is each for each in (str, repr, format, ascii))
 
@@ -80,9 +80,9 @@ def text_method(text: str) -> str:
 
 def _elements_of(x: Any) -> Sequence[object]:
     """Return the elements of a container; of a dictionary the keys."""
-    if isa(x, (*VIEWS, *ORDERED_VIEWS)):
+    if has_class(x, (*VIEWS, *ORDERED_VIEWS)):
         return list(x)
-    return elements(x)[:: 2 if isa(x, (dict, types.MappingProxyType)) else 1]
+    return elements_of(x)[:: 2 if has_class(x, (dict, types.MappingProxyType)) else 1]
 
 
 #: types of objects whose Python code C code does not call
@@ -91,7 +91,7 @@ _WITHOUT_CODE = (*CONSTANT, *OURS, *BUFFERS, ndarray)
 
 def _runs_code(x: object) -> bool:
     """Return whether C code that reads an object may call Python code of its class."""
-    return not isa(x, _WITHOUT_CODE) or (isa(x, ndarray) and x.dtype.hasobject)  # type: ignore[attr-defined]
+    return not has_class(x, _WITHOUT_CODE) or (has_class(x, ndarray) and x.dtype.hasobject)  # type: ignore[attr-defined]
 
 
 class Methods(Reads):
@@ -112,7 +112,7 @@ class Methods(Reads):
                 each(x, arrays)
         runs_code = any([_runs_code(x) for x in operands])
         if arrays or runs_code:
-            mixed = any(isa(x, VALUES) for x in flat(operands))
+            mixed = any(has_class(x, VALUES) for x in flat_items(operands))
             receive = self.note_consumed if each == self.note_stored else self.note_returned_to_c
             self.expect(arrays, mixed=mixed, receive=receive if runs_code else None)
 
@@ -122,7 +122,7 @@ class Methods(Reads):
         if type(each) is types.GeneratorType:
             self.expect(receive=functools.partial(self._note_generated, function))
         else:
-            is_container = isa(each, (*CONTAINERS, *VIEWS, *ORDERED_VIEWS))
+            is_container = has_class(each, (*CONTAINERS, *VIEWS, *ORDERED_VIEWS))
             self.note_possible_call(function, [[x] for x in _elements_of(each)] if is_container else None)
         if makes_text(function):
             self.note_text([each])
@@ -134,7 +134,7 @@ class Methods(Reads):
 
     def note_written(self, targets: Sequence[object]) -> None:
         """Note the plain arrays that are about to be written."""
-        for x in flat(targets):
+        for x in flat_items(targets):
             if type(x) is ndarray:
                 self.note_container_change(x)
 
@@ -142,12 +142,12 @@ class Methods(Reads):
         """Guard the encoding and the error handler of a conversion, which programs can register by name."""
         names: Params = dict(zip(("encoding", "errors"), args, strict=False)) | keywords
         for find, name in ((codecs.lookup, "encoding"), (codecs.lookup_error, "errors")):
-            if isa(names.get(name), str):
+            if has_class(names.get(name), str):
                 with contextlib.suppress(LookupError):  # the instruction raises it, too
                     again = functools.partial(called_again, args=(names[name],), keywords={})
                     self.guard_check(find, again, names[name])
                     handler: Any = find(names[name]) if name == "errors" else None
-                    if not (isa(handler, BuiltinFunctionType) and handler.__self__ is None):  # Python's own
+                    if not (has_class(handler, BuiltinFunctionType) and handler.__self__ is None):  # Python's own
                         self.note_possible_call(handler)
 
     def note_method_call(
@@ -157,56 +157,56 @@ class Methods(Reads):
         if name == "__call__":
             self.note_call(stack, x, args, keywords)
         elif type(x) is ndarray:
-            if changes(x, name):
+            if method_changes(x, name):
                 self.note_written([x])
             self.note_written([keywords.get("out")])
             self.note_operands(stack, [x, *args, *keywords.values()], each=self.note_passed_to_library)
-        elif isa(x, ndarray):
-            if changes(x, name):
+        elif has_class(x, ndarray):
+            if method_changes(x, name):
                 self.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat")
             self.note_operands(stack, [x, *args, *keywords.values()], each=self.note_passed_to_library)
-        elif isa(x, OURS):
+        elif has_class(x, OURS):
             self.note_operands(stack, [*args, *keywords.values()], each=self.note_passed_to_library)
-        elif isa(x, np.ufunc):
+        elif has_class(x, np.ufunc):
             self.note_written([keywords.get("out"), *args[(0 if name == "at" else 3) :]])
             self.note_operands(stack, [*args, *keywords.values()], each=self.note_passed_to_library)
         elif name in ("__getattribute__", "__getattr__") and args:
             self.guard_attribute(x, args[0])
         elif name in ("__setattr__", "__delattr__") and args:
-            if not self.note_descriptor_set(lookup(type(x), args[0]), x, *args[1:]):
+            if not self.note_descriptor_set(class_attribute(type(x), args[0]), x, *args[1:]):
                 self.note_attribute_change(x, args[0])
         elif name in ("__get__", "__set__", "__delete__") and args:
             self._note_descriptor_call(x, name, args)
         elif name in ("__init__", "__init_subclass__", "__new__", "__class_getitem__", "__subclasshook__", "mro"):
-            if isa(x, CONTAINERS) and (args or keywords):
+            if has_class(x, CONTAINERS) and (args or keywords):
                 self.note_container_change(x)
             self.note_operands(stack, [*args, *keywords.values()])
         elif name in ("__reduce_ex__", "__getstate__"):
-            if isa(x, CONTAINERS):
+            if has_class(x, CONTAINERS):
                 self.note_passed_to_library(x, [])
             else:
                 self.guard_whole_object(x)
             self.expect(result_is_new=True)
-        elif isa(x, (list, dict, set, collections.deque)):
+        elif has_class(x, (list, dict, set, collections.deque)):
             self._note_container_method(stack, x, name, args, keywords)
-        elif isa(x, BUFFERS):
+        elif has_class(x, BUFFERS):
             if name not in READ_ONLY_METHODS:
                 self.refuse(
                     f"it may write into a {type(x).__name__} ({name}), which a replay cannot repeat: use a NumPy array"
                 )
             self.guard_mutable_content(x)
-        elif isa(x, (*CONSTANT, *CONTAINERS, *VIEWS, *ORDERED_VIEWS)):
-            if isa(x, datetime.datetime) and name in _OF_LOCAL_TIME and (x.tzinfo is None or not args):
+        elif has_class(x, (*CONSTANT, *CONTAINERS, *VIEWS, *ORDERED_VIEWS)):
+            if has_class(x, datetime.datetime) and name in _OF_LOCAL_TIME and (x.tzinfo is None or not args):
                 self.refuse(f"it reads the local time zone ({name}), which compile cannot guard")
-            if isa(x, datetime.date) and (name == "strftime" or (name == "__format__" and any(args))):
+            if has_class(x, datetime.date) and (name == "strftime" or (name == "__format__" and any(args))):
                 self.check_format_spec(str(args[0]) if args else "")
-            if isa(x, str) and name in ("format", "format_map", "__mod__"):
+            if has_class(x, str) and name in ("format", "format_map", "__mod__"):
                 self.check_fields(x, name)
                 self.note_text([*args, *keywords.values()], text_method(x))
             if name in ("encode", "decode"):
                 self.guard_codec(args, keywords)
-            if isa(x, type) and name not in OF_CLASSES and name not in _OBJECT_METHODS:
-                self.refuse(f"it calls {called(function)}, which depends on more than its arguments: {INSTEAD}")
+            if has_class(x, type) and name not in OF_CLASSES and name not in _OBJECT_METHODS:
+                self.refuse(f"it calls {function_name(function)}, which depends on more than its arguments: {INSTEAD}")
             if name in _TEXT_METHODS:
                 self.note_text([x], name)
             if name in ("__iter__", "__reversed__"):
@@ -214,7 +214,7 @@ class Methods(Reads):
             self.note_operands(stack, [x, *args, *keywords.values()])
         elif is_iterator(x):
             self.check_iterator(x)
-        elif isa(x, contextvars.ContextVar):
+        elif has_class(x, contextvars.ContextVar):
             if name != "get":
                 self.refuse("it sets a ContextVar, which a replay cannot repeat")
             self.guard_check(x, context_value, "value")
@@ -222,7 +222,7 @@ class Methods(Reads):
             self.note_text([x], name)
         elif (is_lock(x) and name != "locked") or name in _OBJECT_METHODS:
             return
-        elif isa(x, random_types()):
+        elif has_class(x, random_types()):
             if id(x) not in self.made:
                 self.refuse(DRAW)
         else:
@@ -253,7 +253,7 @@ class Methods(Reads):
         if name != "__get__":
             if not self.note_descriptor_set(x, *args):
                 self.note_attribute_change(args[0], x.__name__)
-        elif isa(x, C_DESCRIPTORS):
+        elif has_class(x, C_DESCRIPTORS):
             if x.__name__ == "__dict__":
                 self.guard_attribute(args[0], "__dict__")
             elif args[0] is not None:
@@ -262,10 +262,10 @@ class Methods(Reads):
             self.note_descriptor_get(x, args[0], args[1] if len(args) > 1 else type(args[0]))
 
     def _note_container_method(self, stack: Stack, x: Any, name: str, args: Sequence[object], keywords: Params) -> None:
-        if changes(x, name):
+        if method_changes(x, name):
             if name in ("pop", "setdefault", "popitem", "popleft", "remove"):
                 self.guard_elements(x)
-                if isa(x, set) and name == "pop":
+                if has_class(x, set) and name == "pop":
                     self.refuse("it removes an arbitrary element of a set (pop), which compile cannot undo")
             elif name == "sort":
                 self.note_operands(stack, [x])
@@ -276,12 +276,12 @@ class Methods(Reads):
             if name not in _STORING_METHODS:
                 self.note_operands(stack, [*args, *keywords.values()], each=self.note_stored)
             return
-        if isa(x, dict) and name in ("get", "__contains__") and args:
+        if has_class(x, dict) and name in ("get", "__contains__") and args:
             self.note_special_functions(x)
             self.guard_key(x, args[0])
-        elif isa(x, (dict, list)) and name == "__getitem__" and args:
+        elif has_class(x, (dict, list)) and name == "__getitem__" and args:
             self.guard_element(x, args[0])
-        elif isa(x, collections.defaultdict) and name == "__missing__":
+        elif has_class(x, collections.defaultdict) and name == "__missing__":
             self.note_container_change(x)
             self.note_implicit_call(x.default_factory)
         elif name == "__len__":

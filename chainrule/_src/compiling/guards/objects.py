@@ -20,9 +20,9 @@ from chainrule._src.compiling.guards.guards import (
     IMMUTABLE,
     MISSING,
     as_tuples,
-    elements,
+    class_attribute,
+    elements_of,
     field_names,
-    lookup,
     mro_of,
     namespace_of,
 )
@@ -59,20 +59,20 @@ def are_plain(operands: Iterable[object]) -> bool:
     return PLAIN.issuperset(map(type, operands))
 
 
-def isa(x: object, kinds: Any) -> bool:
+def has_class(x: object, kinds: Any) -> bool:
     """Return whether an object's class is a subclass of ``kinds``. ``isinstance`` may run code of the object."""
     return issubclass(type(x), kinds)
 
 
 def is_python(x: object, method: str) -> bool:
     """Return whether a method of an object's class is a watched Python function."""
-    function = lookup(type(x), method)
-    return isa(function, FunctionType) and not is_library(module_of_code(function.__code__, function.__globals__))
+    function = class_attribute(type(x), method)
+    return has_class(function, FunctionType) and not is_library(module_of_code(function.__code__, function.__globals__))
 
 
 def is_iterator(x: object) -> bool:
     kind = type(x)
-    return hasattr(kind, "__next__") and not isa(lookup(kind, "__next__"), FunctionType)
+    return hasattr(kind, "__next__") and not has_class(class_attribute(kind, "__next__"), FunctionType)
 
 
 def given_by(x: Any, computed: bool = False) -> list[NumpyArray]:
@@ -85,7 +85,7 @@ def given_by(x: Any, computed: bool = False) -> list[NumpyArray]:
     """
     if type(x) is GeneratorType or (type(x) is map and type(gc.get_referents(x)[-1]) is FunctionType):
         return []
-    computed = computed and not isa(x, _COMPUTING)
+    computed = computed and not has_class(x, _COMPUTING)
     found, todo = [], [x]
     while todo:
         for part in gc.get_referents(todo.pop()):
@@ -93,15 +93,15 @@ def given_by(x: Any, computed: bool = False) -> list[NumpyArray]:
                 found += given_by(part, computed)
             elif not computed and type(part) is ndarray:
                 found.append(part)
-            elif not computed and isa(part, CONTAINERS):
+            elif not computed and has_class(part, CONTAINERS):
                 todo.append(part)
     return found
 
 
 def is_called(x: object) -> bool:
     """Return whether an object is callable by a watched ``__call__``, or one of chainrule."""
-    function = lookup(type(x), "__call__")
-    if not isa(function, FunctionType):
+    function = class_attribute(type(x), "__call__")
+    if not has_class(function, FunctionType):
         return False
     module = module_of_code(function.__code__, function.__globals__)
     return not is_library(module) or (module.startswith("chainrule.") and not has_numbers(type(x)))
@@ -114,7 +114,7 @@ def is_library_context(x: object) -> bool:
 
 def module_of(function: object) -> str:
     module: Any = getattr(function, "__module__", None) or getattr(type(function), "__module__", None)
-    return module if isa(module, str) else ""
+    return module if has_class(module, str) else ""
 
 
 def random_types() -> tuple[type, ...]:
@@ -125,34 +125,34 @@ def random_types() -> tuple[type, ...]:
     return random.Random, loaded.Generator, loaded.RandomState, loaded.BitGenerator, loaded.SeedSequence
 
 
-def flat(x: Any, depth: int = 3) -> Iterator[Any]:
+def flat_items(x: Any, depth: int = 3) -> Iterator[Any]:
     for each in x:
-        if isa(each, dict):
+        if has_class(each, dict):
             each = list(each.values())
-        if isa(each, (list, tuple)) and depth:
-            yield from flat(each, depth - 1)
+        if has_class(each, (list, tuple)) and depth:
+            yield from flat_items(each, depth - 1)
         else:
             yield each
 
 
 def shown_by(x: object) -> object:
     """Return the dictionary behind a view or a mapping proxy; return other objects unchanged."""
-    if isa(x, (*VIEWS, *ORDERED_VIEWS, MappingProxyType)):
+    if has_class(x, (*VIEWS, *ORDERED_VIEWS, MappingProxyType)):
         (x,) = gc.get_referents(x)
     return x
 
 
 def containers_in(x: object) -> Iterator[Any]:
     """Yield the containers in a container, at any depth."""
-    for part in elements(x):
-        if isa(part, CONTAINERS):
+    for part in elements_of(x):
+        if has_class(part, CONTAINERS):
             yield part
             yield from containers_in(part)
 
 
 def makes_classes(meta: Any) -> bool:
     """Return whether calling a metaclass makes a new class: no ``__new__`` or ``__call__`` of it may return an existing one."""
-    if not isa(meta, type):
+    if not has_class(meta, type):
         return False
     own = [namespace_of(base) for base in mro_of(meta) if not is_library_class(base)]
     return not any(["__new__" in namespace or "__call__" in namespace for namespace in own])
@@ -160,8 +160,8 @@ def makes_classes(meta: Any) -> bool:
 
 def classes_in(x: Any) -> Iterator[Any]:
     """Yield the classes, and the objects of ``typing`` that act as classes, in the second argument of ``isinstance``."""
-    if isa(x, (tuple, UnionType)):
-        for each in x if isa(x, tuple) else x.__args__:
+    if has_class(x, (tuple, UnionType)):
+        for each in x if has_class(x, tuple) else x.__args__:
             yield from classes_in(each)
     else:
         yield x
@@ -172,11 +172,11 @@ def classes_in(x: Any) -> Iterator[Any]:
 
 def content_in_place(x: Any) -> Any:
     """Return the content of a buffer, the field names of a dtype, the flags of an array."""
-    if isa(x, FLAGS):
+    if has_class(x, FLAGS):
         return x.num
-    if isa(x, np.dtype):
+    if has_class(x, np.dtype):
         return field_names(x)
-    if isa(x, np.void):
+    if has_class(x, np.void):
         return as_tuples(x.tolist()) if x.dtype.hasobject else x.tobytes(), field_names(x.dtype)
     return bytes(x)
 

@@ -26,12 +26,12 @@ from chainrule._src.compiling.guards.guards import (
     IMMUTABLE,
     MISSING,
     GuardKind,
+    abc_registration,
     as_tuples,
     attributes_of,
-    elements,
+    class_attribute,
+    elements_of,
     function_parts,
-    lookup,
-    registration,
 )
 from chainrule._src.compiling.guards.implicit import ImplicitCalls, is_named
 from chainrule._src.compiling.guards.known import (
@@ -57,19 +57,19 @@ from chainrule._src.compiling.guards.objects import (
     classes_in,
     content_in_place,
     element_or_missing,
-    flat,
+    flat_items,
     get_or_missing,
     given_by,
+    has_class,
     is_called,
     is_iterator,
     is_library_context,
     is_python,
-    isa,
     random_types,
     shown_by,
 )
 from chainrule._src.compiling.guards.settings import digits_of_decimals, printing_of_arrays
-from chainrule._src.compiling.guards.snapshots import Unknown, snapshot
+from chainrule._src.compiling.guards.snapshots import Unknown, state_snapshot
 from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
@@ -117,36 +117,36 @@ class Reads(ImplicitCalls):
         """Guard all elements of a container."""
         x = shown_by(x)
         if type(x) is not tuple:
-            self.guard(GuardKind.ELEMENTS, x, None, elements(x))
+            self.guard(GuardKind.ELEMENTS, x, None, elements_of(x))
 
     def guard_length(self, x: Any) -> None:
         """Guard the length of a container or array."""
         x = shown_by(x)
         self.guard_class_use(x)
-        if isa(x, ndarray):
+        if has_class(x, ndarray):
             self.guard_array(x)
-        elif not self.guard_mutable_content(x) and isa(x, CONTAINERS) and not isa(x, (tuple, frozenset)):
+        elif not self.guard_mutable_content(x) and has_class(x, CONTAINERS) and not has_class(x, (tuple, frozenset)):
             self.guard(GuardKind.LENGTH, x, None, len(x))
 
     def guard_class_attribute(self, cls: type, name: str) -> Any:
         """Guard and return an attribute of a class or its bases, unbound."""
         for content in self.guard_class(cls):
             content.read(name)
-        return lookup(cls, name)
+        return class_attribute(cls, name)
 
     def guard_class_use(self, x: object) -> None:
         """Guard the class of an object that an operator or C code uses; for a class also the class itself."""
         if type(x) not in PLAIN:
             self.guard_type(x)
             self.note_special_functions(x)
-            if isa(x, type):
+            if has_class(x, type):
                 self.guard_class(x)  # type: ignore[arg-type]
 
     def guard_isinstance(self, x: object, cls: Any) -> None:
         """Guard the result of ``isinstance``."""
         self.guard_type(x)
         self.guard_issubclass(type(x), cls)
-        if isa(x, OURS):
+        if has_class(x, OURS):
             return
         for each in classes_in(cls):
             self.note_special_method(each, "__instancecheck__", x)
@@ -160,10 +160,10 @@ class Reads(ImplicitCalls):
             self.note_special_method(each, "__subclasscheck__", kind)
             if type(each) is not type:
                 self.guard_class_use(each)
-            if not isa(each, type):
+            if not has_class(each, type):
                 self.guard_registrations()
-            if isa(each, ABCMeta) and not (has_fixed_attributes(kind) and issubclass(kind, each)):
-                found = registration(each, kind)
+            if has_class(each, ABCMeta) and not (has_fixed_attributes(kind) and issubclass(kind, each)):
+                found = abc_registration(each, kind)
                 self.guard(GuardKind.REGISTERED, each, kind, found, (GuardKind.REGISTERED, id(kind)))
 
     def note_text(self, operands: Iterable[Any], method: str = "__str__", seen: set[int] | None = None) -> None:
@@ -174,25 +174,27 @@ class Reads(ImplicitCalls):
             if id(x) in seen:
                 continue
             seen.add(id(x))
-            if isa(x, (np.generic, *CONTAINERS)):  # texts of NumPy scalars depend on the print options
+            if has_class(x, (np.generic, *CONTAINERS)):  # texts of NumPy scalars depend on the print options
                 self.guard_check(np.get_printoptions, printing_of_arrays, "printing")
-            if isa(x, int):
+            if has_class(x, int):
                 self.note_int_conversion(x.bit_length() // 3)
-            elif isa(x, CONTAINERS):
-                self.note_text(elements(x), "__repr__", seen)
-            elif isa(x, BaseException):
+            elif has_class(x, CONTAINERS):
+                self.note_text(elements_of(x), "__repr__", seen)
+            elif has_class(x, BaseException):
                 self.note_text(x.args, "__repr__" if len(x.args) > 1 else method, seen)
-            elif isa(x, _COMPOSITE) or (is_iterator(x) and not isa(x, OURS)):
+            elif has_class(x, _COMPOSITE) or (is_iterator(x) and not has_class(x, OURS)):
                 self.note_text(gc.get_referents(x), "__repr__", seen)
-            elif isa(x, type):
+            elif has_class(x, type):
                 self._guard_name_text(x)
-            elif isa(x, _SHOWN_BY_NAME) or all(_is_default(lookup(type(x), name)) for name in (method, "__repr__")):
+            elif has_class(x, _SHOWN_BY_NAME) or all(
+                _is_default(class_attribute(type(x), name)) for name in (method, "__repr__")
+            ):
                 self._guard_name_text(x)
                 self._guard_name_text(type(x))
 
     def _guard_name_text(self, x: Any) -> None:
         """Guard a text that consists of the name of an object or its class."""
-        if not isa(lookup(type(x), "__repr__"), FunctionType):
+        if not has_class(class_attribute(type(x), "__repr__"), FunctionType):
             self.guard_check(x, repr, "repr")
 
     def note_int_conversion(self, digits: int) -> None:
@@ -206,7 +208,7 @@ class Reads(ImplicitCalls):
 
     def guard_mutable_content(self, x: Any) -> bool:
         """Guard the mutable content of a buffer, dtype or flags object; return whether `x` is one."""
-        if not isa(x, CHANGED_IN_PLACE):
+        if not has_class(x, CHANGED_IN_PLACE):
             return False
         if content_in_place(x) != ():
             self.guard_check(x, content_in_place, "whole")
@@ -216,37 +218,41 @@ class Reads(ImplicitCalls):
         """Guard an attribute that user code reads."""
         kind = type(x)
         self.guard_mutable_content(x)
-        if isa(x, ModuleType):
+        if has_class(x, ModuleType):
             self._guard_module_attribute(x, name)
-        elif isa(x, type):
+        elif has_class(x, type):
             self._guard_type_attribute(x, name)
         elif kind is MethodType:
             self.guard_attribute(x.__func__, name)
-        elif isa(x, super):
+        elif has_class(x, super):
             self._guard_super_attribute(x, name)
-        elif isa(x, VALUES):
+        elif has_class(x, VALUES):
             if name in ("base", "data_ptr"):
                 self.refuse(f"it reads the memory location of a value ({name}), which differs in each call")
-            self.check_type(x, lambda stands_for: has_attribute(name) == hasattr(stands_for, name))
+            self.check_type(x, lambda eager_type: has_attribute(name) == hasattr(eager_type, name))
             inside = attributes_of(x)
             if type(inside) is dict and name in inside:
                 self.guard(GuardKind.INSTANCE, x, name, inside[name])
             self.guard_type(x)
-            if isa(x, Tensor):
+            if has_class(x, Tensor):
                 self.guard_class_attribute(kind, name)
                 if name in _LAYOUT_ATTRIBUTES:
-                    self.recorder.bring(x)  # then its layout and history are guarded
+                    self.recorder.lift(x)  # then its layout and history are guarded
                 if name == "_version":
                     self._guard_computed_attribute(x, name)
-        elif isa(x, ndarray):
+        elif has_class(x, ndarray):
             if name in ("dtype", "itemsize", "nbytes", "strides", "flags"):
                 self.check_holder(x, "reads the layout of")
             self.guard_array(x, name in _SHOWING_NUMBERS)
-            if lookup(kind, name) is vars(ndarray).get(name) and isa(vars(ndarray)[name], types.GetSetDescriptorType):
+            if class_attribute(kind, name) is vars(ndarray).get(name) and has_class(
+                vars(ndarray)[name], types.GetSetDescriptorType
+            ):
                 self.guard_class_attribute(kind, name)
             elif attributes_of(x) or not is_library_class(kind):
                 self._guard_instance_attribute(x, kind, name)
-        elif not isa(x, OURS) and not (isa(x, CONSTANT) and kind.__dictoffset__ == 0 and has_fixed_attributes(kind)):
+        elif not has_class(x, OURS) and not (
+            has_class(x, CONSTANT) and kind.__dictoffset__ == 0 and has_fixed_attributes(kind)
+        ):
             self._guard_instance_attribute(x, kind, name)
 
     def _guard_module_attribute(self, x: ModuleType, name: str) -> None:
@@ -278,7 +284,7 @@ class Reads(ImplicitCalls):
         self.guard_type(own)
         if name == "__flags__":
             self._guard_computed_attribute(x, name)
-        if isa(vars(type).get(name), (types.GetSetDescriptorType, types.MemberDescriptorType)):
+        if has_class(vars(type).get(name), (types.GetSetDescriptorType, types.MemberDescriptorType)):
             return
         if meta is not type and not is_library_class(meta):
             self.note_descriptor_get(of_meta, x, meta)
@@ -297,7 +303,7 @@ class Reads(ImplicitCalls):
                 return
 
     def _guard_instance_attribute(self, x: object, kind: type, name: str) -> None:
-        if isa(x, random_types()):
+        if has_class(x, random_types()):
             if name == "state" and id(x) not in self.made:
                 self.refuse("it reads the state of a random number generator")
             return  # calls of its methods are refused
@@ -313,16 +319,16 @@ class Reads(ImplicitCalls):
             self.guard_class_attribute(kind, "__getattribute__")
             if self.note_special_method(x, "__getattribute__", name):
                 return
-        if is_library_class(kind) and isa(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        if is_library_class(kind) and has_class(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
             return
-        if lookup(kind, "__getattribute__") is not object.__getattribute__ and not isa(
+        if class_attribute(kind, "__getattribute__") is not object.__getattribute__ and not has_class(
             x, (FunctionType, BuiltinFunctionType, functools.partial, *CONTAINERS)
         ):
             if not is_python(x, "__getattribute__"):  # else its instructions are watched
                 self._guard_computed_attribute(x, name)
             self.note_special_method(x, "__getattr__", name)
             return
-        if isa(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+        if has_class(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
             if name == "__dict__":
                 self.guard(GuardKind.INSTANCE, x, None, attributes_of(x), "__dict__")
             elif name != "__class__":
@@ -330,18 +336,18 @@ class Reads(ImplicitCalls):
         elif found is MISSING or not hasattr(type(found), "__set__"):
             inside = attributes_of(x)
             value = MISSING
-            if isa(inside, dict):
+            if has_class(inside, dict):
                 value = dict.get(inside, name, MISSING)
                 self.guard(GuardKind.INSTANCE, x, name, value)
             if value is MISSING:
                 self.note_descriptor_get(found, x, kind)
-                if not isa(found, FunctionType):  # a descriptor may raise AttributeError
+                if not has_class(found, FunctionType):  # a descriptor may raise AttributeError
                     self.guard_class_attribute(kind, "__getattr__")
                     self.note_special_method(x, "__getattr__", name)
-        elif isa(found, property) or not is_library_class(type(found)):
+        elif has_class(found, property) or not is_library_class(type(found)):
             self.note_descriptor_get(found, x, kind)
             self.note_special_method(x, "__getattr__", name)
-        elif not isa(found, property) and is_library_class(type(found)) and not is_python(found, "__get__"):
+        elif not has_class(found, property) and is_library_class(type(found)) and not is_python(found, "__get__"):
             self._guard_computed_attribute(x, name)
 
     def _guard_computed_attribute(self, x: object, name: str) -> None:
@@ -356,24 +362,28 @@ class Reads(ImplicitCalls):
         self.guard_class_use(x)
         if type(x) is ndarray:
             self._note_array(x, arrays, self.note_operand, seen)
-        elif isa(x, slice):
+        elif has_class(x, slice):
             for part in (x.start, x.stop, x.step):
                 self.note_operand(part, arrays)
-        elif isa(x, CONTAINERS):
+        elif has_class(x, CONTAINERS):
             self._note_elements(x, arrays, self.note_operand, seen)
         elif self.guard_mutable_content(x):
             return
         elif is_iterator(x):
             self.check_iterator(x)
             arrays += given_by(x)
-        elif isa(x, decimal.Decimal):
+        elif has_class(x, decimal.Decimal):
             self.guard_check(decimal.getcontext, digits_of_decimals, "digits")
-        elif isa(x, BaseException):
+        elif has_class(x, BaseException):
             self._guard_computed_attribute(x, "args")
             self.note_operand(attribute_or_missing(x, "args"), arrays, seen)
-        elif isa(x, (*CONSTANT, *OURS, *FUNCTIONS)):
+        elif has_class(x, (*CONSTANT, *OURS, *FUNCTIONS)):
             return
-        elif isa(x, ndarray) or is_opaque(type(x)) or (type(x).__module__ != "builtins" and is_library_class(type(x))):
+        elif (
+            has_class(x, ndarray)
+            or is_opaque(type(x))
+            or (type(x).__module__ != "builtins" and is_library_class(type(x)))
+        ):
             self.note_passed_to_library(x, arrays, seen)
 
     def note_stored(self, x: object, arrays: list[object]) -> None:
@@ -383,7 +393,7 @@ class Reads(ImplicitCalls):
         else:
             self.note_operand(x, arrays)
             inside = attributes_of(x)
-            if isa(inside, dict) and "keys" in inside:  # ``dict(x)`` looks it up
+            if has_class(inside, dict) and "keys" in inside:  # ``dict(x)`` looks it up
                 self.guard_attribute(x, "keys")
                 self.note_possible_call(inside["keys"])
 
@@ -399,7 +409,7 @@ class Reads(ImplicitCalls):
         """Note an object that a Python function returns to C code, which computes with it or calls it."""
         if self.texts:
             self.note_text([x], "__repr__")
-        if isa(x, FUNCTIONS) or is_named(type(x), "__call__"):
+        if has_class(x, FUNCTIONS) or is_named(type(x), "__call__"):
             self.note_possible_call(x)
         self.note_operand(x, arrays)
 
@@ -408,27 +418,27 @@ class Reads(ImplicitCalls):
         x = shown_by(x)
         self._guard_whole_class(x)
         self.note_special_functions(x)
-        if isa(x, FunctionType):
+        if has_class(x, FunctionType):
             self.guard(GuardKind.FUNCTION, x, None, function_parts(x))
         if is_named(type(x), "__call__"):
             self.note_possible_call(x)
         if (
-            not isa(x, ndarray)
+            not has_class(x, ndarray)
             and not is_library_class(type(x))
-            and any(lookup(type(x), name) is not MISSING for name in _MEMORY)
+            and any(class_attribute(type(x), name) is not MISSING for name in _MEMORY)
         ):
             self.refuse(
                 f"it has NumPy read the memory of a {type(x).__name__}, which compile cannot guard: use np.asarray"
             )
-        if isa(x, FUNCTIONS):
+        if has_class(x, FUNCTIONS):
             self.note_possible_call(x)
         elif type(x) is ndarray:
             self._note_array(x, arrays, self.note_passed_to_library, seen)
         elif self.guard_mutable_content(x):
             return
-        elif isa(x, CONTAINERS):
+        elif has_class(x, CONTAINERS):
             self._note_elements(x, arrays, self.note_passed_to_library, seen)
-        elif isa(x, (*CONSTANT, *OURS, MethodType)) or is_library_context(x) or is_lock(x):
+        elif has_class(x, (*CONSTANT, *OURS, MethodType)) or is_library_context(x) or is_lock(x):
             return
         elif is_iterator(x):
             self.check_iterator(x)
@@ -439,7 +449,7 @@ class Reads(ImplicitCalls):
         """Guard all attributes of an object, and of the objects in it, by a snapshot."""
         try:
             parts: list[Any] = []
-            self.guard(GuardKind.CHECK, x, snapshot, snapshot(x, parts), "whole")
+            self.guard(GuardKind.CHECK, x, state_snapshot, state_snapshot(x, parts), "whole")
             for part in parts:
                 self._guard_whole_class(part)
         except Unknown as unknown:
@@ -450,13 +460,13 @@ class Reads(ImplicitCalls):
 
     def _guard_whole_class(self, x: object) -> None:
         """Guard all attributes of an object's class: unwatched code may read any of them."""
-        for content in (*self.guard_type(x), *(self.guard_class(x) if isa(x, type) else ())):  # type: ignore[arg-type]
+        for content in (*self.guard_type(x), *(self.guard_class(x) if has_class(x, type) else ())):  # type: ignore[arg-type]
             content.whole = True
             self.guard_registrations()
 
     def guard_registrations(self) -> None:
         """Guard registrations with abstract classes: unwatched code may call ``isinstance``."""
-        self.guard(GuardKind.REGISTERED, get_cache_token, None, registration(object, None))
+        self.guard(GuardKind.REGISTERED, get_cache_token, None, abc_registration(object, None))
 
     def _note_array(self, x: ndarray, arrays: list[object], each: Callable[..., None], seen: set[int] | None) -> None:
         arrays.append(x)
@@ -474,13 +484,13 @@ class Reads(ImplicitCalls):
         if id(x) not in seen:
             seen.add(id(x))
             self.guard_elements(x)
-            for part in elements(x):
+            for part in elements_of(x):
                 if type(part) not in IMMUTABLE:
                     each(part, arrays, seen)
 
     def check_iterator(self, x: object) -> None:
         """Refuse an iterator that was made outside of the function, since a call consumes it."""
-        if id(x) not in self.made and not isa(x, OURS):
+        if id(x) not in self.made and not has_class(x, OURS):
             self.refuse("it consumes an iterator that was made outside of it: pass a list, or make the iterator inside")
 
     def guard_array_values(self, x: Any) -> None:
@@ -488,7 +498,7 @@ class Reads(ImplicitCalls):
         self.check_not_written(x)
         if self.guard_array(x, with_numbers=True) and x.dtype.hasobject:
             arrays: list[object] = []
-            for part in flat((as_tuples(x.tolist()),), depth=x.ndim + 9):
+            for part in flat_items((as_tuples(x.tolist()),), depth=x.ndim + 9):
                 self.note_operand(part, arrays)
             for each in arrays:
                 self.guard_array_values(each)
@@ -505,12 +515,12 @@ class Reads(ImplicitCalls):
         """Guard an object that is iterated over."""
         x = shown_by(x)
         self.guard_class_use(x)
-        if isa(x, CONTAINERS):
+        if has_class(x, CONTAINERS):
             self.guard_elements(x)
         elif type(x) is ndarray:
             self.check_not_written(x)
             self.guard_array(x, with_numbers=True)
-        elif isa(x, ndarray):
+        elif has_class(x, ndarray):
             self.note_passed_to_library(x, [])
         elif self.guard_mutable_content(x):
             return
@@ -518,22 +528,22 @@ class Reads(ImplicitCalls):
             self.check_iterator(x)
             for each in given_by(x, computed=True):
                 self.guard_array_values(each)
-        elif not isa(x, (*CONSTANT, *OURS)) and is_library_class(type(x)) and type(x).__module__ != "builtins":
+        elif not has_class(x, (*CONSTANT, *OURS)) and is_library_class(type(x)) and type(x).__module__ != "builtins":
             self.note_passed_to_library(x, [])
 
     def stored_attribute(self, x: Any, name: str) -> Any:
         """Return an attribute that is found without running code; refuse the trace if code computes it."""
         kind = type(x)
-        found = lookup(kind, name)
-        if not kind.__flags__ & HEAP_TYPE and not isa(x, (type, ModuleType)):
+        found = class_attribute(kind, name)
+        if not kind.__flags__ & HEAP_TYPE and not has_class(x, (type, ModuleType)):
             return attribute_or_missing(x, name)
-        inside = vars(x) if isa(x, type) else attributes_of(x)
-        if isa(found, FunctionType):
+        inside = vars(x) if has_class(x, type) else attributes_of(x)
+        if has_class(found, FunctionType):
             return MISSING if inside is None or name not in inside else inside[name]  # a watched method
         value = MISSING if inside is None else inside.get(name, MISSING)
         if value is not MISSING and not hasattr(type(found), "__set__"):
             return value
-        if isa(found, (types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType)):
+        if has_class(found, (types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType)):
             return attribute_or_missing(x, name)
         if found is MISSING or hasattr(type(found), "__get__"):
             self.refuse(f"it has C code read {name} of a {kind.__name__}, which code computes: read it in Python")
@@ -545,10 +555,10 @@ class Reads(ImplicitCalls):
             return
         self.note_container_change(x)
         arrays: list[Any] = []
-        if isa(x, ndarray) and not isa(value, OURS):
+        if has_class(x, ndarray) and not has_class(value, OURS):
             self.note_operand(key, arrays)
             self.note_operand(value, arrays)
-        elif isa(key, slice) and not isa(x, OURS):
+        elif has_class(key, slice) and not has_class(x, OURS):
             self.note_stored(value, arrays)
         for each in arrays:
             self.guard_array_values(each)
@@ -556,10 +566,10 @@ class Reads(ImplicitCalls):
     def note_attribute_write(self, x: object, name: str, *value: object) -> None:
         """Note that an attribute is about to be set, or deleted if there is no value."""
         method = "__setattr__" if value else "__delattr__"
-        if not isa(x, OURS):
+        if not has_class(x, OURS):
             if self.note_special_method(x, method, name, *value) or is_python(x, method):
                 return  # its instructions are watched
-            if not has_numbers(type(x)) and self.note_descriptor_set(lookup(type(x), name), x, *value):
+            if not has_numbers(type(x)) and self.note_descriptor_set(class_attribute(type(x), name), x, *value):
                 return
         self.note_attribute_change(x, name)
 
@@ -567,14 +577,14 @@ class Reads(ImplicitCalls):
         """Guard an element that is read."""
         x = shown_by(x)
         self.note_special_functions(x)
-        if isa(x, dict):
+        if has_class(x, dict):
             missing = self.guard_key(x, key) is MISSING and not self.note_special_method(x, "__missing__", key)
-            if missing and isa(x, collections.defaultdict) and x.default_factory is not None:
+            if missing and has_class(x, collections.defaultdict) and x.default_factory is not None:
                 self.note_container_change(x)
                 self.note_implicit_call(x.default_factory)
-        elif isa(x, types.MappingProxyType):
+        elif has_class(x, types.MappingProxyType):
             self.guard_check(x, functools.partial(get_or_missing, key=key), repr(key))
-        elif isa(x, (list, collections.deque)):
+        elif has_class(x, (list, collections.deque)):
             if type(key) is int and len(x) > 64:
                 self.guard(
                     GuardKind.CHECK, x, functools.partial(element_or_missing, key=key), element_or_missing(x, key), key

@@ -13,9 +13,9 @@ from chainrule._src.compiling.guards.guards import (
     IMMUTABLE,
     MISSING,
     Copy,
+    array_content,
     attributes_of,
-    content,
-    elements,
+    elements_of,
     same_value,
 )
 from chainrule._src.compiling.guards.implicit import is_named, is_watched, special_functions
@@ -29,7 +29,7 @@ from chainrule._src.compiling.guards.known import (
     is_opaque,
     reads_contents,
 )
-from chainrule._src.compiling.guards.objects import OURS, attribute_or_missing, content_in_place, is_called, isa
+from chainrule._src.compiling.guards.objects import OURS, attribute_or_missing, content_in_place, has_class, is_called
 
 ndarray = np.ndarray
 _OF_TABLES = frozenset({"_mgr", "_item_cache", "_attrs", "_flags", "_cache", "_name"})
@@ -40,7 +40,7 @@ class Unknown(Exception):
     """An object has a part whose state cannot be read."""
 
 
-def snapshot(x: object, parts: list[Any] | None = None) -> Any:
+def state_snapshot(x: object, parts: list[Any] | None = None) -> Any:
     """Return the state of an object as nested tuples: numbers, the bytes of arrays, and functions, classes and tensors by identity.
 
     Args:
@@ -59,19 +59,19 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
         return ("again", list(seen).index(id(x)))
     if type(x) not in IMMUTABLE:
         parts.append(x)
-    if isa(x, np.dtype):
+    if has_class(x, np.dtype):
         return x, content_in_place(x)
-    if isa(x, (BuiltinFunctionType, MethodWrapperType)) and not isa(x.__self__, (ModuleType, type)):
+    if has_class(x, (BuiltinFunctionType, MethodWrapperType)) and not has_class(x.__self__, (ModuleType, type)):
         return x.__name__, _parts_of(x.__self__, seen, parts)
-    if isa(x, MethodType) and not is_watched(x.__func__):
+    if has_class(x, MethodType) and not is_watched(x.__func__):
         return _parts_of(x.__func__, seen, parts), _parts_of(x.__self__, seen, parts)
-    if isa(x, (staticmethod, classmethod)):
+    if has_class(x, (staticmethod, classmethod)):
         return _parts_of(x.__func__, seen, parts)
-    if isa(x, functools.partial):
+    if has_class(x, functools.partial):
         return (functools.partial, *[_parts_of(part, seen, parts) for part in (x.func, x.args, x.keywords)])
-    if isa(x, np.ufunc) and called_by(x):
+    if has_class(x, np.ufunc) and called_by(x):
         return (np.ufunc, *[_parts_of(part, seen, parts) for part in called_by(x)])
-    constant = isa(x, (*CONSTANT, *OURS, FunctionType, MethodType)) and not isa(x, BUFFERS)
+    constant = has_class(x, (*CONSTANT, *OURS, FunctionType, MethodType)) and not has_class(x, BUFFERS)
     if constant or (seen and is_called(x)):
         return x
     seen[id(x)] = x
@@ -87,24 +87,24 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
         if not reads_contents(function):
             raise Unknown(type(x).__name__)
         state += (_parts_of(function, seen, parts),)
-    if isa(x, ndarray):
+    if has_class(x, ndarray):
         plain = np.asarray(x)
         if plain.dtype.hasobject:
             raise Unknown("array of objects")
-        state += content(plain)
+        state += array_content(plain)
         is_complete = True
-    elif isa(x, BUFFERS):
+    elif has_class(x, BUFFERS):
         state += (content_in_place(x),)
         is_complete = True
-    elif isa(x, CONTAINERS):
-        state += tuple([_parts_of(part, seen, parts) for part in elements(x)])
+    elif has_class(x, CONTAINERS):
+        state += tuple([_parts_of(part, seen, parts) for part in elements_of(x)])
         is_complete = True
     inside = attributes_of(x)
     if type(inside) is dict:
         state += tuple([(name, _parts_of(inside[name], seen, parts)) for name in inside if not _is_cache(x, name)])
-        is_complete = is_complete or bool(type(x).__flags__ & HEAP_TYPE) or isa(x, types.SimpleNamespace)
+        is_complete = is_complete or bool(type(x).__flags__ & HEAP_TYPE) or has_class(x, types.SimpleNamespace)
     members = [
-        name for cls in type(x).__mro__ for name, m in cls.__dict__.items() if isa(m, types.MemberDescriptorType)
+        name for cls in type(x).__mro__ for name, m in cls.__dict__.items() if has_class(m, types.MemberDescriptorType)
     ]
     if members and type(x).__flags__ & HEAP_TYPE:
         state += tuple([(name, _parts_of(attribute_or_missing(x, name), seen, parts)) for name in members])
@@ -116,7 +116,7 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
 
 def _is_cache(x: object, name: str) -> bool:
     """Return whether an attribute is a cache that is computed from other attributes."""
-    return isa(x, np.vectorize) and name in ("_ufunc", "_cache")
+    return has_class(x, np.vectorize) and name in ("_ufunc", "_cache")
 
 
 class _Table(Copy):

@@ -8,7 +8,7 @@ from typing import Any
 
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.guards.guards import MISSING
-from chainrule._src.compiling.guards.objects import attribute_or_missing, isa
+from chainrule._src.compiling.guards.objects import attribute_or_missing, has_class
 
 
 def put_array(x: NumpyArray, values: NumpyArray) -> None:
@@ -17,18 +17,18 @@ def put_array(x: NumpyArray, values: NumpyArray) -> None:
 
 
 def put_list(x: list[Any] | deque[Any], values: list[object]) -> None:
-    kind: Any = list if isa(x, list) else deque
+    kind: Any = list if has_class(x, list) else deque
     kind.clear(x)
     kind.extend(x, values)
 
 
-def items(x: dict[Any, Any]) -> list[tuple[object, object]]:
+def ordered_items(x: dict[Any, Any]) -> list[tuple[object, object]]:
     """Return keys and values in order. An OrderedDict has an order of its own, besides that of the dict."""
     return list(_kind_of(x).items(x))
 
 
 def _kind_of(x: dict[Any, Any]) -> Any:
-    return OrderedDict if isa(x, OrderedDict) else dict
+    return OrderedDict if has_class(x, OrderedDict) else dict
 
 
 def put_dict(x: dict[Any, Any], values: list[tuple[object, object]]) -> None:
@@ -51,7 +51,9 @@ def put_item(x: dict[object, object], key: object, value: object) -> None:
 
 
 def put_attribute(x: object, name: str, value: object) -> None:
-    in_c: Any = next(base for base in type(x).__mro__ if isa(vars(base).get("__setattr__"), WrapperDescriptorType))
+    in_c: Any = next(
+        base for base in type(x).__mro__ if has_class(vars(base).get("__setattr__"), WrapperDescriptorType)
+    )
     if value is not MISSING:
         in_c.__setattr__(x, name, value)
     elif attribute_or_missing(x, name) is not MISSING:

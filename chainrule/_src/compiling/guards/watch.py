@@ -1,6 +1,6 @@
 """Watch the Python state that a function reads during a trace, instruction by instruction.
 
-``recording`` runs the traced function by ``StateWatch.call``. Each read is one of three kinds. It can be guarded: it becomes a
+``function_trace`` runs the traced function by ``StateWatch.call``. Each read is one of three kinds. It can be guarded: it becomes a
 :class:`~chainrule._src.compiling.guards.guards.Guard`. It cannot change: numbers, code, definitions of libraries. Otherwise the
 function is refused.
 
@@ -29,12 +29,12 @@ from chainrule._src.compiling.guards.calls import SHARING, Calls
 from chainrule._src.compiling.guards.classes import ClassContent
 from chainrule._src.compiling.guards.frames import Instruction, Stack
 from chainrule._src.compiling.guards.guards import GuardKind, function_parts
-from chainrule._src.compiling.guards.instructions import CALLS_TWICE, HANDLERS, Handler, unknown
+from chainrule._src.compiling.guards.instructions import CALLS_TWICE, HANDLERS, Handler, refuse_unknown
 from chainrule._src.compiling.guards.known import has_fixed_attributes, is_constant_module, is_library, module_of_code
-from chainrule._src.compiling.guards.objects import PLAIN, containers_in, isa
+from chainrule._src.compiling.guards.objects import PLAIN, containers_in, has_class
 from chainrule._src.compiling.guards.settings import PRINTERS
 from chainrule._src.interpreters.recorder import Recorder
-from chainrule._src.interpreters.trace_types import RowCallable
+from chainrule._src.interpreters.trace_types import PrimitiveFunction
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import owner
@@ -48,7 +48,7 @@ _IGNORED_CODE = frozenset(
 #: a depth of frames above which the recursion limit is guarded; the extension may begin 16 more without ``count_frame``
 _DEEP = 16
 #: code that a plan runs in each call
-_STEPS = frozenset({RowCallable.__call__.__code__})
+_STEPS = frozenset({PrimitiveFunction.__call__.__code__})
 
 
 def _is_ignored_code(code: types.CodeType, module: str) -> bool:
@@ -85,14 +85,14 @@ class StateWatch(Calls):
         self.handled = sys.exc_info()[1]
         self.given = {id(x) for x in containers_in((*args, kwargs))}
         call = functools.partial(function, *args, **kwargs)
-        result = frames.watched(call, self, PLAIN)
+        result = frames.call_watched(call, self, PLAIN)
         if self._deepest > _DEEP:
             self.guard_check(sys.getrecursionlimit, operator.call, "setting")
         return result
 
     @staticmethod
     def is_watched_name(name: str) -> bool:
-        return name not in _SKIPPED and HANDLERS.get(name, unknown) is not None
+        return name not in _SKIPPED and HANDLERS.get(name, refuse_unknown) is not None
 
     @property
     def python_floats(self) -> set[int]:
@@ -124,7 +124,7 @@ class StateWatch(Calls):
         receiver: Any = frame.f_locals.get(code.co_varnames[0])
         cls = type(receiver)
         simple = has_fixed_attributes(cls) or ((id(cls), code) in self._methods and not self._methods[id(cls), code][1])
-        return (function, cls) if simple and not isa(receiver, type) else None
+        return (function, cls) if simple and not has_class(receiver, type) else None
 
     def _wants(self, frame: FrameType) -> bool | None:
         code = frame.f_code
@@ -166,7 +166,7 @@ class StateWatch(Calls):
 
     def _note_method_run(self, receiver: Any, code: types.CodeType) -> None:
         """Note that a function starts, which may be a method that an operator looked up on its first argument."""
-        cls: type = receiver if isa(receiver, type) else type(receiver)
+        cls: type = receiver if has_class(receiver, type) else type(receiver)
         if has_fixed_attributes(cls):
             return
         if (id(cls), code) not in self._methods:
@@ -206,7 +206,7 @@ class StateWatch(Calls):
         self.now = stack
         if stack.pending is not None and not (CALLS_TWICE and i.name == "CALL"):
             self.finish_instruction(stack, stack.top() if i.height else None)
-        handler: Handler | None = HANDLERS.get(i.name, unknown)
+        handler: Handler | None = HANDLERS.get(i.name, refuse_unknown)
         try:
             return None if handler is None else handler(self, stack, i)
         except Exception as error:  # it would end the watch while the function runs on
@@ -219,7 +219,7 @@ class StateWatch(Calls):
             return
         self.receivers.pop(id(stack.frame), None)
         parts = (
-            [x for x in result if not isa(x, type)] if type(result) is tuple else []
+            [x for x in result if not has_class(x, type)] if type(result) is tuple else []
         )  # a class in a tuple is not new
         for x in [result, *parts] if pending.result_is_new else ():
             if x is not None:
@@ -255,7 +255,7 @@ class TypeWatch(StateWatch):
             HANDLERS[i.name](self, stack, i)  # type: ignore[misc]
 
     def arrays(self) -> list[Any]:
-        for x in self.recorder.met.values():
+        for x in self.recorder.plain_arrays.values():
             self.guard_array(owner(x))  # the instruction that made a view of it was not watched
         return super().arrays()
 
@@ -277,7 +277,7 @@ class TypeWatch(StateWatch):
         return
 
     def guard_attribute(self, x: object, name: str) -> None:
-        if type(x) is Array or (name == "data_ptr" and isa(x, Tensor)):
+        if type(x) is Array or (name == "data_ptr" and has_class(x, Tensor)):
             super().guard_attribute(x, name)
 
 

@@ -27,7 +27,7 @@ from chainrule._src.messages.reading import called, expression, out_of_place, re
 from chainrule._src.messages.source_locations import line_name, user_line, warn, writer
 from chainrule._src.tape.node import Freed, Node
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.versions import Written
+from chainrule._src.tape.versions import WriteRecord
 
 # -- starting a backward pass -------------------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ def _earlier_pass(node: Node) -> tuple[str, bool]:
     return f" by {where.quoted}", False
 
 
-def saved_was_written(node: Node, name: str, array: AnyArray, written: Written) -> RuntimeError:
+def saved_was_written(node: Node, name: str, array: AnyArray, written: WriteRecord) -> RuntimeError:
     prim = node.prim
     if "traceback_" in node.metadata:  # in anomaly mode
         warn_detected(node)
@@ -201,7 +201,7 @@ def saved_was_written(node: Node, name: str, array: AnyArray, written: Written) 
     return RuntimeError(f"{what}\n{_overwriter(node, array, written)}")
 
 
-def was_overwritten(what: str, array: AnyArray, written: Written, seq: int) -> str:
+def was_overwritten(what: str, array: AnyArray, written: WriteRecord, seq: int) -> str:
     """Return PyTorch's message about a saved value that was written to."""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -210,7 +210,7 @@ def was_overwritten(what: str, array: AnyArray, written: Written, seq: int) -> s
     )
 
 
-def _overwriter(node: Node, array: AnyArray, written: Written) -> str:
+def _overwriter(node: Node, array: AnyArray, written: WriteRecord) -> str:
     op, where = written.last
     holder = Names().find(array)
     name = "" if holder is None else holder.name
@@ -252,7 +252,7 @@ def _rebound(tensor: Tensor, x: str) -> str:
     return f"{x} was rebound by `{found.line.text}` ({found.line}){leaf}. {advice}"
 
 
-def function_saved_was_written(node: Node, index: int, array: AnyArray, written: Written) -> RuntimeError:
+def function_saved_was_written(node: Node, index: int, array: AnyArray, written: WriteRecord) -> RuntimeError:
     return RuntimeError(
         f"{was_overwritten(f'saved_tensors[{index}] of {node.name()}', array, written, node.seq)}\n"
         f"{op_at(node)} saved it for backward, and then {writer(*written.last)} overwrote it. Write the change out "

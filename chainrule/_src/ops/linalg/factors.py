@@ -18,7 +18,7 @@ from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import matrices, products, shaping
-from chainrule._src.ops.arguments import beside, tensor_of
+from chainrule._src.ops.arguments import constant_on_device_of, tensor_of
 from chainrule._src.ops.linalg.decompositions import matrices_of
 from chainrule._src.ops.linalg.numpy_functions import broadcast_stacks, float_matrices
 from chainrule._src.rules.primitive import Primitive
@@ -26,7 +26,7 @@ from chainrule._src.table import eigen
 from chainrule._src.table import linalg as rows
 from chainrule._src.table import lu as _lu_rows
 from chainrule._src.tape.dispatch import bind
-from chainrule._src.tape.foreign import innermost
+from chainrule._src.tape.foreign import innermost_foreign
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import holds_of, implements
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -167,14 +167,14 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
 def _triangles(packed: Any) -> tuple[Any, Any]:
     m, n = packed.shape[-2:]
     k = min(m, n)
-    unit = beside(packed, np.eye(m, k, dtype=packed.dtype))
+    unit = constant_on_device_of(packed, np.eye(m, k, dtype=packed.dtype))
     return ew.add(matrices.tril(packed[..., :k], -1), unit), matrices.triu(packed[..., :k, :])
 
 
 def _permutation(order: Any, dtype: object) -> Tensor:
     """Return P with A = P @ (A in that order)."""
     n = order.shape[-1]
-    return ew.eq(order.unsqueeze(-2), beside(order, np.arange(n)).unsqueeze(-1)).to(dtype)
+    return ew.eq(order.unsqueeze(-2), constant_on_device_of(order, np.arange(n)).unsqueeze(-1)).to(dtype)
 
 
 @op(out=True)
@@ -255,7 +255,7 @@ def _with_info(
     A: Tensor, operation: Callable[[AnyArray], AnyArray], failures: Primitive, spare: Tensor
 ) -> tuple[Any, Any]:
     """Apply an operation, and return also which matrices failed and why; results of these are NaN."""
-    lazy = innermost(A)
+    lazy = innermost_foreign(A)
     if lazy is not None and lazy.library.gpu(lazy.payload) is None:  # errors would be raised when it is computed
         raise errors.foreign_to_numpy(lazy)
     try:
@@ -267,7 +267,7 @@ def _with_info(
 
 
 def _identity(A: Tensor) -> Tensor:
-    return beside(A, np.eye(A.shape[-1], dtype=A.dtype))
+    return constant_on_device_of(A, np.eye(A.shape[-1], dtype=A.dtype))
 
 
 @op(out=True)
@@ -327,7 +327,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         )
     if tau.dtype != A.dtype:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {A.dtype}")
-    unit = beside(A, np.eye(m, n, dtype=A.dtype))
+    unit = constant_on_device_of(A, np.eye(m, n, dtype=A.dtype))
     V = ew.add(matrices.tril(A, -1), unit)
     Q = ew.where(wrap(np.array(False)), V, unit)  # recorded even if tau is empty
     for i in reversed(range(tau.shape[-1])):

@@ -20,8 +20,8 @@ from chainrule._src.table.shape import cast, clone
 from chainrule._src.tape import dispatch
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.protocol import implements, on_numbers
-from chainrule._src.tape.tensor import Tensor, wrapped
-from chainrule._src.tape.view import valued
+from chainrule._src.tape.tensor import Tensor, tensor_of
+from chainrule._src.tape.view import copy_scalar_view
 
 raw = np.linalg
 
@@ -238,7 +238,7 @@ def _for_each_matrix(tolerance: float) -> Any:
 def _matrix_power(a: AnyArray, n: int) -> AnyArray:
     n = operator.index(n)
     if n >= 0 and a.dtype.kind in "biu":
-        return wrapped(on_numbers(a, lambda x: raw.matrix_power(x, n)))
+        return tensor_of(on_numbers(a, lambda x: raw.matrix_power(x, n)))
     if n < 0:
         a = float_matrices("matrix_power", a, True)
     else:  # only products, which also exist for float16
@@ -317,7 +317,9 @@ def _matrix_norm(x: AnyArray, /, *, keepdims: bool = False, ord: object = "fro")
 
 @implements(raw.multi_dot, by_shape=True)
 def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    return valued(sum_of_products(lambda *arrays: products.multi_dot([wrapped(x) for x in arrays]), *arrays))
+    return copy_scalar_view(
+        sum_of_products(lambda *arrays: products.multi_dot([tensor_of(x) for x in arrays]), *arrays)
+    )
 
 
 @implements(raw.cross)
@@ -346,7 +348,7 @@ def _matrix_transpose(x: AnyArray, /) -> AnyArray:
 
 @implements(raw.outer, by_shape=True)
 def _outer(x1: AnyArray, x2: AnyArray, /) -> AnyArray:
-    x1, x2 = wrapped(x1), wrapped(x2)
+    x1, x2 = tensor_of(x1), tensor_of(x2)
     if len(shape_of(x1)) != 1 or len(shape_of(x2)) != 1:
         dims = f"x1.ndim={len(shape_of(x1))} and x2.ndim={len(shape_of(x2))}"
         raise ValueError(f"Input arrays must be one-dimensional, but they are {dims}.")

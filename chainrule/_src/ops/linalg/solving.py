@@ -13,7 +13,7 @@ from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import calculus, joining, matrices, products, shaping
 from chainrule._src.ops import elementwise as ew
-from chainrule._src.ops.arguments import beside, takes_tensors
+from chainrule._src.ops.arguments import constant_on_device_of, takes_tensors
 from chainrule._src.ops.linalg import numpy_functions as shared
 from chainrule._src.ops.linalg.decompositions import cholesky, matrices_of, qr, svd, svdvals, tensor_like
 from chainrule._src.ops.linalg.factors import inv_ex, lu_factor, lu_factor_ex, lu_solve, refuse
@@ -97,7 +97,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     if type(info._raw) is np.ndarray and not info._raw.any():
         return return_types.linalg_solve_ex(solve(A, B, left=left), info)
     failed = ew.ne(info, 0).unsqueeze(-1).unsqueeze(-1)
-    X = solve(ew.where(failed, beside(A, np.eye(A.shape[-1], dtype=A.dtype)), A), B, left=left)
+    X = solve(ew.where(failed, constant_on_device_of(A, np.eye(A.shape[-1], dtype=A.dtype)), A), B, left=left)
     failed = failed.squeeze(-1) if _is_vector(A, B) else failed
     return return_types.linalg_solve_ex(ew.where(failed, float("nan"), X), info)
 
@@ -295,7 +295,7 @@ def matrix_rank(
 
 
 def _like(tolerance: TensorLike, s: Tensor) -> Tensor:
-    return tolerance if isinstance(tolerance, Tensor) else beside(s, as_array(tolerance, s.dtype))
+    return tolerance if isinstance(tolerance, Tensor) else constant_on_device_of(s, as_array(tolerance, s.dtype))
 
 
 # -- products and vectors --------------------------------------------------------------------------------------------
@@ -356,7 +356,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     if N is not None and N <= 1:
         raise RuntimeError("N must be greater than 1.")
     x = x.long() if x.dtype.kind in "biu" else x
-    return ew.pow(x.unsqueeze(-1), beside(x, np.arange(n)))
+    return ew.pow(x.unsqueeze(-1), constant_on_device_of(x, np.arange(n)))
 
 
 # -- names at the top level and methods ------------------------------------------------------------------------------
@@ -393,7 +393,7 @@ def top_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """Return the inverse of the matrix whose Cholesky factor is L."""
     L = matrices_of("cholesky_inverse", L, True)
-    half = solve_triangular(L, beside(L, np.eye(L.shape[-1], dtype=L.dtype)), upper=upper)
+    half = solve_triangular(L, constant_on_device_of(L, np.eye(L.shape[-1], dtype=L.dtype)), upper=upper)
     return products.matmul(half, shaping.adjoint(half)) if upper else products.matmul(shaping.adjoint(half), half)
 
 

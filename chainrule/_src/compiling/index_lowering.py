@@ -1,7 +1,7 @@
 """Lower indexing with arrays of positions (gather and scatter) to C loops of chainrule.
 
 Positions are operands, so each run checks that they are within bounds. The loops are ``checked``: if one fails, the eager call raises
-the error. ``moves``, ``gathers`` and ``lowering`` call this module. Constant positions are handled by ``gathers``.
+the error. ``data_movement``, ``gathers`` and ``lowering`` call this module. Constant positions are handled by ``gathers``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from chainrule._src.arrays.types import NumpyArray, Shape
 from chainrule._src.compiling.call_loops import CallLoops, in_one_line
 from chainrule._src.compiling.iteration import broadcast_strides, is_run, merged_axes, sorted_axes
-from chainrule._src.compiling.loops import Loop, Operand, Unlowered, own_loop
+from chainrule._src.compiling.loops import InnerLoop, Operand, Unlowered, own_loop
 from chainrule._src.interpreters.rebuilt import Place, Rebuilt
 from chainrule._src.interpreters.trace_types import TracedCall, Var
 
@@ -43,7 +43,7 @@ class IndexedRegion(NamedTuple):
     steps: Shape
 
 
-def region(loops: CallLoops, x: Operand, index: tuple[object, ...]) -> IndexedRegion:
+def indexed_region(loops: CallLoops, x: Operand, index: tuple[object, ...]) -> IndexedRegion:
     """Return the region at an index of integers, slices, None, Ellipsis and arrays (Operands or plain arrays)."""
     items = _for_every_axis(loops, index, len(x.layout.shape))
     among = [k for k, item in enumerate(items) if type(item) is int or isinstance(item, Operand)]
@@ -121,7 +121,7 @@ def _positions(loops: CallLoops, item: NumpyArray | Operand) -> Operand:
     return Operand(loops.template.number(array), array.shape, array.strides, INTEGER)
 
 
-def _run(
+def _add_index_loop(
     loops: CallLoops, name: str, target: IndexedRegion, array: Operand, other: Operand, first: bool, in_order: bool
 ) -> None:
     """Add a loop over the elements of a region of ``array``, and the elements of ``other``.
@@ -147,7 +147,7 @@ def _run(
         every[0], every[-1], args[0], args[-1] = every[-1], every[0], args[-1], args[0]
     address, _ = own_loop(name)
     loops.template.loops.append(
-        Loop(
+        InnerLoop(
             name,
             (address, len(target.positions)),
             merged_axes(list(target.shape), every, order),
@@ -160,17 +160,19 @@ def _run(
     )
 
 
-def read(loops: CallLoops, x: Operand, index: tuple[object, ...], out: Operand) -> None:
+def lower_index_read(loops: CallLoops, x: Operand, index: tuple[object, ...], out: Operand) -> None:
     """Lower ``x[index]``."""
-    target = region(loops, x, index)
+    target = indexed_region(loops, x, index)
     if not target.positions or target.shape != out.layout.shape or x.dtype != out.dtype:
         raise Unlowered
-    _run(loops, f"elements{out.dtype.itemsize}", target, x, out, True, False)
+    _add_index_loop(loops, f"elements{out.dtype.itemsize}", target, x, out, True, False)
 
 
-def write(loops: CallLoops, out: Operand, index: tuple[object, ...], values: Operand, accumulate: bool) -> None:
+def lower_index_write(
+    loops: CallLoops, out: Operand, index: tuple[object, ...], values: Operand, accumulate: bool
+) -> None:
     """Lower ``out[index] = values``, or ``np.add.at(out, index, values)``."""
-    target = region(loops, out, index)
+    target = indexed_region(loops, out, index)
     if values.dtype != out.dtype or np.broadcast_shapes(target.shape, values.layout.shape) != target.shape:
         raise Unlowered
     if not target.positions and not accumulate:
@@ -179,7 +181,7 @@ def write(loops: CallLoops, out: Operand, index: tuple[object, ...], values: Ope
     if not target.positions or not all([_in_c_order(part) for part, _ in target.positions]):
         raise Unlowered  # NumPy may iterate over them in another order
     name = f"add_{out.dtype.str[1:]}" if accumulate else f"put{out.dtype.itemsize}"
-    _run(loops, name, target, out, values, False, True)
+    _add_index_loop(loops, name, target, out, values, False, True)
 
 
 def _in_c_order(x: Operand) -> bool:
@@ -188,14 +190,14 @@ def _in_c_order(x: Operand) -> bool:
     return is_run(x.layout, reversed(range(len(shape)))) or (len(shape) == 1 and strides[0] > 0)
 
 
-def _zeros(loops: CallLoops, out: Operand) -> None:
+def _add_zero_fill(loops: CallLoops, out: Operand) -> None:
     loops.copy(Operand(loops.template.number(np.zeros((), out.dtype)), (), (), out.dtype), out)
 
 
 # -- calls -----------------------------------------------------------------------------------------------------------
 
 
-def element_of(loops: CallLoops, call: TracedCall) -> None:
+def lower_take_or_getitem(loops: CallLoops, call: TracedCall) -> None:
     """Lower ``np.take`` and ``x[index]``."""
     given = dict(zip(("a", "indices", "axis"), call.args, strict=False)) | call.kwargs
     if call.function is np.take:
@@ -206,39 +208,39 @@ def element_of(loops: CallLoops, call: TracedCall) -> None:
         ):
             raise Unlowered
         x, positions = loops.reads
-        taken_along(loops, x, positions, given.get("axis"), loops.writes[0])
+        lower_take_along(loops, x, positions, given.get("axis"), loops.writes[0])
         return
     reads: Iterator[Operand] = iter(loops.reads)
     x = next(reads)
     items = call.args[1] if type(call.args[1]) is tuple else (call.args[1],)
-    read(loops, x, tuple([next(reads) if type(item) is Var else item for item in items]), loops.writes[0])
+    lower_index_read(loops, x, tuple([next(reads) if type(item) is Var else item for item in items]), loops.writes[0])
 
 
-def taken_along(loops: CallLoops, x: Operand, positions: Operand, axis: int | None, out: Operand) -> None:
+def lower_take_along(loops: CallLoops, x: Operand, positions: Operand, axis: int | None, out: Operand) -> None:
     if axis is None:
         x, axis = in_one_line(x), 0
     if type(axis) is not int:
         raise Unlowered
-    read(loops, x, (*[slice(None)] * (axis % max(len(x.layout.shape), 1)), positions), out)
+    lower_index_read(loops, x, (*[slice(None)] * (axis % max(len(x.layout.shape), 1)), positions), out)
 
 
-def along_axis(loops: CallLoops, call: TracedCall) -> None:
+def lower_take_along_axis(loops: CallLoops, call: TracedCall) -> None:
     """Lower ``np.take_along_axis``."""
     given = dict(zip(("arr", "indices", "axis"), call.args, strict=False)) | call.kwargs
     if len(loops.reads) != 2 or type(given.get("axis")) is not int or type(given["arr"]) is not Var:
         raise Unlowered
-    gather(loops, given["axis"])
+    lower_gather(loops, given["axis"])
 
 
-def gather(loops: CallLoops, axis: int) -> None:
+def lower_gather(loops: CallLoops, axis: int) -> None:
     (x, positions), (out,) = loops.reads, loops.writes
-    target = _grid(loops, x, positions, axis)
+    target = _region_along_axis(loops, x, positions, axis)
     if target.shape != out.layout.shape or x.dtype != out.dtype:
         raise Unlowered
-    _run(loops, f"elements{out.dtype.itemsize}", target, x, out, True, False)
+    _add_index_loop(loops, f"elements{out.dtype.itemsize}", target, x, out, True, False)
 
 
-def _grid(loops: CallLoops, x: Operand, positions: Operand, axis: int) -> IndexedRegion:
+def _region_along_axis(loops: CallLoops, x: Operand, positions: Operand, axis: int) -> IndexedRegion:
     """Return the region of x with one element per position along an axis."""
     positions = _positions(loops, positions)
     (lengths, strides, _), (shape, _, _) = x.layout, positions.layout
@@ -254,44 +256,44 @@ def _grid(loops: CallLoops, x: Operand, positions: Operand, axis: int) -> Indexe
     return IndexedRegion(x.offset, shape, along, pairs, (lengths[axis],), (strides[axis],))
 
 
-def scattered(loops: CallLoops, axis: int, accumulate: bool) -> None:
+def lower_scatter_into_copy(loops: CallLoops, axis: int, accumulate: bool) -> None:
     """Lower a copy of an array with values added or written at positions along an axis."""
     (x, positions, values), (out,) = loops.reads, loops.writes
     loops.copy(x, out)
-    target = _grid(loops, out, positions, axis)
+    target = _region_along_axis(loops, out, positions, axis)
     if values.dtype != out.dtype or x.dtype != out.dtype or not _in_c_order(target.positions[0][0]):
         raise Unlowered
     name = f"add_{out.dtype.str[1:]}" if accumulate else f"put{out.dtype.itemsize}"
-    _run(loops, name, target, out, values, False, True)
+    _add_index_loop(loops, name, target, out, values, False, True)
 
 
-def take_add(loops: CallLoops, axis: int, length: int) -> None:
+def lower_take_add(loops: CallLoops, axis: int, length: int) -> None:
     """Lower zeros with values added at positions along an axis."""
     (values, positions), (out,) = loops.reads, loops.writes
-    _zeros(loops, out)
-    write(loops, out, (*[slice(None)] * (axis % len(out.layout.shape)), positions), values, True)
+    _add_zero_fill(loops, out)
+    lower_index_write(loops, out, (*[slice(None)] * (axis % len(out.layout.shape)), positions), values, True)
 
 
-def add_at(loops: CallLoops, shape: Shape, index: tuple[NumpyArray | slice, ...]) -> None:
+def lower_add_at(loops: CallLoops, shape: Shape, index: tuple[NumpyArray | slice, ...]) -> None:
     """Lower zeros with values added at an index."""
     (values,), (out,) = loops.reads, loops.writes
-    _zeros(loops, out)
-    write(loops, out, index, values, True)
+    _add_zero_fill(loops, out)
+    lower_index_write(loops, out, index, values, True)
 
 
-def index_of(loops: CallLoops, index: tuple[object, ...], order: str = "C") -> None:
+def lower_getitem(loops: CallLoops, index: tuple[object, ...], order: str = "C") -> None:
     """Lower ``x[index]`` into a result with the recorded layout, whatever ``order`` says."""
-    read(loops, loops.reads[0], index, loops.writes[0])
+    lower_index_read(loops, loops.reads[0], index, loops.writes[0])
 
 
-def put(loops: CallLoops, index: tuple[object, ...], accumulate: bool) -> None:
+def lower_put_at(loops: CallLoops, index: tuple[object, ...], accumulate: bool) -> None:
     """Lower a copy of an array with values written or added at an index."""
     (x, values), (out,) = loops.reads, loops.writes
     loops.copy(x, out)
-    write(loops, out, index, values, accumulate)
+    lower_index_write(loops, out, index, values, accumulate)
 
 
-def written(loops: CallLoops, call: Rebuilt) -> None:
+def lower_rebuilt_write(loops: CallLoops, call: Rebuilt) -> None:
     """Lower ``x[index] = values``, ``np.add.at(x, index, values)`` and ``np.put(x, positions, values)``, on a copy of x."""
     accumulate = getattr(call.function, "__self__", None) is np.add and call.function.__name__ == "at"
     if not accumulate and call.function not in (np.put, operator.setitem):
@@ -303,11 +305,11 @@ def written(loops: CallLoops, call: Rebuilt) -> None:
     index = tuple([_operand(loops, item) if type(item) is Place else item for item in index])
     loops.copy(x, out)
     if accumulate or call.function is operator.setitem:
-        write(loops, out, index, values, accumulate)
+        lower_index_write(loops, out, index, values, accumulate)
         return
     if len(index) != 1 or not isinstance(index[0], Operand) or values.layout.shape != index[0].layout.shape:
         raise Unlowered
-    write(loops, in_one_line(out), index, values, False)
+    lower_index_write(loops, in_one_line(out), index, values, False)
 
 
 def _operand(loops: CallLoops, x: float | Place) -> Operand:
@@ -316,26 +318,26 @@ def _operand(loops: CallLoops, x: float | Place) -> Operand:
     return loops.reads[x.at]
 
 
-def _take(loops: CallLoops, axis: int) -> None:
+def _lower_take(loops: CallLoops, axis: int) -> None:
     x, positions = loops.reads
-    taken_along(loops, x, positions, axis, loops.writes[0])
+    lower_take_along(loops, x, positions, axis, loops.writes[0])
 
 
-def _scatter_add(loops: CallLoops, axis: int) -> None:
-    scattered(loops, axis, True)
+def _lower_scatter_add(loops: CallLoops, axis: int) -> None:
+    lower_scatter_into_copy(loops, axis, True)
 
 
-def _scatter(loops: CallLoops, axis: int) -> None:
-    scattered(loops, axis, False)
+def _lower_scatter(loops: CallLoops, axis: int) -> None:
+    lower_scatter_into_copy(loops, axis, False)
 
 
 #: op definitions that are traced as one call
-ROWS: dict[str, Callable[..., None]] = {
-    "index": index_of,
-    "add_at": add_at,
-    "take_add": take_add,
-    "gather": gather,
-    "take": _take,
-    "scatter_add": _scatter_add,
-    "scatter": _scatter,
+PRIMITIVES: dict[str, Callable[..., None]] = {
+    "index": lower_getitem,
+    "add_at": lower_add_at,
+    "take_add": lower_take_add,
+    "gather": lower_gather,
+    "take": _lower_take,
+    "scatter_add": _lower_scatter_add,
+    "scatter": _lower_scatter,
 }

@@ -1,8 +1,8 @@
 """Loops with a traced body (``scan``) as native code.
 
-``loop_body`` runs a :class:`LoopOfProgram`: a program of one iteration, with an :class:`Order` of iterations and operands. The program is
+``loop_body`` runs a :class:`ProgramLoop`: a program of one iteration, with a :class:`LoopOrder` of iterations and operands. The program is
 lowered to an :class:`Iteration`, whose inputs and outputs are *carried* from one iteration to the next, *mapped* (a slice of an array
-per iteration, stacked results), or *fixed*. A loop can be a step of a plan: its template has an :class:`IteratedLoop` in place of an
+per iteration, stacked results), or *fixed*. A loop can be a step of a plan: its template has a :class:`ScanLoop` in place of an
 inner loop, which ``rolling`` expands to a :class:`~chainrule._src.compiling.rolling.Rolled`. Loop-invariant kernel calls are hoisted.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import laid_by
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Shape
 from chainrule._src.compiling.factors import Memories
-from chainrule._src.compiling.grouping import Work, grouped
+from chainrule._src.compiling.grouping import KernelCall, group_kernel_calls
 from chainrule._src.compiling.iteration import dense_strides
 from chainrule._src.compiling.layout import (
     ARENA,
@@ -26,11 +26,11 @@ from chainrule._src.compiling.layout import (
     Buffer,
     BufferView,
     MovingBuffer,
-    packed,
+    memory_span,
     root_of,
-    span,
+    slot_nbytes,
 )
-from chainrule._src.compiling.looped_lowering import add_works
+from chainrule._src.compiling.looped_lowering import add_kernel_calls
 from chainrule._src.compiling.loops import READ, WRITE, Template, Unlowered
 from chainrule._src.compiling.native_executor import Native, NativePlan
 from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
@@ -52,7 +52,9 @@ class _LoweredIteration(Lowering):
         outputs: list[BufferView] = []
         for value in values:
             own, buffer = value, value.buffer
-            whole = not value.offset and buffer.nbytes == span(value.shape, value.strides, value.dtype.itemsize)[1]
+            whole = (
+                not value.offset and buffer.nbytes == memory_span(value.shape, value.strides, value.dtype.itemsize)[1]
+            )
             if not (buffer.kind == ARENA and whole and is_c_order(value)):
                 own = self._new(OUTPUT, value.shape, c_strides(value), value.dtype)
                 self._copy(value, own)
@@ -71,7 +73,7 @@ class Iteration:
 
     Attributes:
         inputs, outputs: the BufferViews of inputs and outputs.
-        before: the kernel calls that depend only on fixed inputs; works: the others.
+        before: the kernel calls that depend only on fixed inputs; kernel_calls: the others.
 
     Raises:
         Unlowered: a call cannot be lowered.
@@ -84,50 +86,50 @@ class Iteration:
         if any([step.template is None for step in steps]):
             raise Unlowered
         memories = Memories(steps)
-        works: list[Work] = []
+        kernel_calls: list[KernelCall] = []
         for step in steps:
-            add_works(works, step, memories)
+            add_kernel_calls(kernel_calls, step, memories)
         self.inputs, self.outputs = lowering.inputs, lowering.outputs
         self.may_fail = any([step.template.may_fail for step in steps])
         for x, y in zip(self.inputs[:carried], self.outputs, strict=False):
             if x.shape != y.shape or x.dtype != y.dtype or not is_c_order(x):
                 raise Unlowered
-        self.before, self.works = self._hoisted(works)
+        self.before, self.kernel_calls = self._hoisted(kernel_calls)
 
-    def _hoisted(self, works: list[Work]) -> tuple[list[Work], list[Work]]:
+    def _hoisted(self, kernel_calls: list[KernelCall]) -> tuple[list[KernelCall], list[KernelCall]]:
         """Split kernel calls into loop-invariant ones and the others."""
         changing = {value.buffer for value in (*self.inputs[: self.carried + self.mapped], *self.outputs)}
-        touched = [work.touched for work in works]
+        touched = [kernel_call.touched for kernel_call in kernel_calls]
         count = -1
         while count != len(changing):
             count = len(changing)
-            for work, used in zip(works, touched, strict=True):
+            for kernel_call, used in zip(kernel_calls, touched, strict=True):
                 if not changing.isdisjoint(used):
-                    changing.update(work.writes)
+                    changing.update(kernel_call.writes)
         once = [changing.isdisjoint(used) for used in touched]
-        return [*compress(works, once)], [*compress(works, [not first for first in once])]
+        return [*compress(kernel_calls, once)], [*compress(kernel_calls, [not first for first in once])]
 
 
-class Order(NamedTuple):
+class LoopOrder(NamedTuple):
     """The iterations of a loop, and the mapping of its operands and results to inputs and outputs of an iteration.
 
     Attributes:
         length, reverse: the number of iterations, and whether the last element comes first.
-        given: for each input of an iteration the index of its operand, or None for zeros.
+        operand_indices: for each input of an iteration the index of its operand, or None for zeros.
         finals, stacks, saved: the indices of results: carried outputs of the last iteration, outputs stacked over all iterations,
             carried inputs stacked over all iterations.
     """
 
     length: int
     reverse: bool
-    given: tuple[int | None, ...]
+    operand_indices: tuple[int | None, ...]
     finals: tuple[int, ...]
     stacks: tuple[int, ...]
     saved: tuple[int, ...]
 
 
-class IteratedLoop:
-    """A whole loop in place of an inner loop of a template: see :class:`~chainrule._src.compiling.loops.Loop`.
+class ScanLoop:
+    """A whole loop in place of an inner loop of a template: see :class:`~chainrule._src.compiling.loops.InnerLoop`.
 
     Args:
         iteration, order: the loop.
@@ -142,7 +144,9 @@ class IteratedLoop:
     total = row = 0
     shared = None
 
-    def __init__(self, iteration: Iteration, order: Order, reads: list[BufferView], writes: list[BufferView]) -> None:
+    def __init__(
+        self, iteration: Iteration, order: LoopOrder, reads: list[BufferView], writes: list[BufferView]
+    ) -> None:
         self._iteration, self._order = iteration, order
         self._reads, self._writes = reads, writes
         self.args = [((READ, i), 0) for i in range(len(reads))] + [((WRITE, i), 0) for i in range(len(writes))]
@@ -166,54 +170,56 @@ class _Expansion:
     """A loop of a plan, with its operands and results, and buffers of an iteration in these or in the arena."""
 
     def __init__(
-        self, iteration: Iteration, order: Order, reads: list[BufferView], writes: list[BufferView], depth: int
+        self, iteration: Iteration, order: LoopOrder, reads: list[BufferView], writes: list[BufferView], depth: int
     ) -> None:
         self._iteration, self._order, self._depth = iteration, order, depth
         self._locations: dict[Buffer, tuple[Any, int]] = {}
-        self._before: list[Work] = []
-        self._body: list[Work] = []
+        self._before: list[KernelCall] = []
+        self._body: list[KernelCall] = []
         first, mapped = iteration.carried, iteration.carried + iteration.mapped
-        given = [None if k is None else reads[k] for k in order.given]
+        given = [None if k is None else reads[k] for k in order.operand_indices]
         results = iter(writes)
         rings = [self._double_buffer(k, x) for k, x in enumerate(given[:first])]
         per_iteration: set[Buffer] = set()
         for k, x in enumerate(given[first:], first):
             per_iteration |= self._bind_input(iteration.inputs[k], x, k < mapped)
-        after = [copy_works(rings[k], next(results)) for k in order.finals]
+        after = [copy_kernel_calls(rings[k], next(results)) for k in order.finals]
         for k in order.stacks:
             stack = self._slice(next(results), iteration.outputs[k])
             self._locations[iteration.outputs[k].buffer] = stack.buffer, stack.offset
         for k in order.saved:
             value = iteration.inputs[k]
-            self._body += copy_works(_view_at(*self._locations[value.buffer], value), self._slice(next(results), value))
+            self._body += copy_kernel_calls(
+                _view_at(*self._locations[value.buffer], value), self._slice(next(results), value)
+            )
         once: set[Buffer] = set()
-        self._before += [self._relocated(work, once) for work in iteration.before]
-        self._body += [self._relocated(work, per_iteration) for work in iteration.works]
+        self._before += [self._relocated(kernel_call, once) for kernel_call in iteration.before]
+        self._body += [self._relocated(kernel_call, per_iteration) for kernel_call in iteration.kernel_calls]
         self.items = [
-            *_expanded(self._before, depth),
+            *_expand_items(self._before, depth),
             Rolled(self._body, order.length, depth, per_iteration),
-            *[work for works in after for work in works],
+            *[kernel_call for kernel_calls in after for kernel_call in kernel_calls],
         ]
 
     def _double_buffer(self, k: int, first: BufferView | None) -> BufferView:
         """Double-buffer a carried array; return the view of the buffer that holds the final value."""
         before, after = self._iteration.inputs[k], self._iteration.outputs[k]
-        stride = packed(before.buffer.nbytes)
+        stride = slot_nbytes(before.buffer.nbytes)
         ring = Buffer(ARENA, 2 * stride)
-        self._before += copy_works(_zeros(before) if first is None else first, _view_at(ring, 0, before))
+        self._before += copy_kernel_calls(_zero_buffer(before) if first is None else first, _view_at(ring, 0, before))
         self._locations[before.buffer] = moved(ring, (), (stride, 2, 0), self._depth), 0
         self._locations[after.buffer] = moved(ring, (), (stride, 2, 1), self._depth), 0
         return _view_at(ring, (self._order.length % 2) * stride, before)
 
     def _bind_input(self, value: BufferView, given: BufferView | None, mapped: bool) -> set[Buffer]:
         """Bind an input to the memory of its operand, or to a copy if the strides differ; return the buffers of copies per iteration."""
-        source = _zeros(value) if given is None else self._slice(given, value) if mapped else given
+        source = _zero_buffer(value) if given is None else self._slice(given, value) if mapped else given
         if _same_strides(value.shape, source.strides, value.strides):
             self._locations[value.buffer] = source.buffer, source.offset
             return set()
-        start, nbytes = span(value.shape, value.strides, value.dtype.itemsize)
+        start, nbytes = memory_span(value.shape, value.strides, value.dtype.itemsize)
         buffer = Buffer(ARENA, nbytes)
-        (self._body if mapped else self._before).extend(copy_works(source, _view_at(buffer, start, value)))
+        (self._body if mapped else self._before).extend(copy_kernel_calls(source, _view_at(buffer, start, value)))
         self._locations[value.buffer] = buffer, start
         return {buffer} if mapped else set()
 
@@ -227,10 +233,10 @@ class _Expansion:
         location = moved(root_of(location), moves, (step, 0, 0) if step else None, self._depth)
         return BufferView(0, location, start, value.shape, stack.strides[1:], value.dtype)
 
-    def _relocated(self, work: Work, new_buffers: set[Buffer]) -> Work:
+    def _relocated(self, kernel_call: KernelCall, new_buffers: set[Buffer]) -> KernelCall:
         """Return a kernel call of the iteration with the locations of this loop; new buffers are added to ``new_buffers``."""
         args = []
-        for location, offset, number in work.args:
+        for location, offset, number in kernel_call.args:
             if location is None or location.kind == CONSTANT:
                 args.append((location, offset, number))
                 continue
@@ -239,15 +245,19 @@ class _Expansion:
                 new_buffers.add(self._locations[location][0])
             new_location, start = self._locations[location]
             args.append((new_location, start + offset, None))
-        return Work(work.loop, args)
+        return KernelCall(kernel_call.loop, args)
 
 
-def _expanded(works: list[Work], depth: int) -> list[Item]:
+def _expand_items(kernel_calls: list[KernelCall], depth: int) -> list[Item]:
     """Return kernel calls that run once, with loops among them expanded."""
     items: list[Item] = []
-    for whole, part in groupby(works, lambda work: type(work.loop) is IteratedLoop):
+    for whole, part in groupby(kernel_calls, lambda kernel_call: type(kernel_call.loop) is ScanLoop):
         found = [*part]
-        items += chain(*[work.loop.items(work.args, depth) for work in found]) if whole else grouped(found)
+        items += (
+            chain(*[kernel_call.loop.items(kernel_call.args, depth) for kernel_call in found])
+            if whole
+            else group_kernel_calls(found)
+        )
     return items
 
 
@@ -255,7 +265,7 @@ def _view_at(location: Any, offset: int, like: BufferView) -> BufferView:
     return BufferView(0, location, offset, like.shape, like.strides, like.dtype)
 
 
-def _zeros(like: BufferView) -> BufferView:
+def _zero_buffer(like: BufferView) -> BufferView:
     """Return a constant of zeros."""
     array = np.zeros(like.shape, like.dtype)
     buffer = Buffer(CONSTANT, array.nbytes)
@@ -264,7 +274,7 @@ def _zeros(like: BufferView) -> BufferView:
     return value
 
 
-def copy_works(value: BufferView, target: BufferView) -> list[Work]:
+def copy_kernel_calls(value: BufferView, target: BufferView) -> list[KernelCall]:
     """Return the kernel calls of a copy.
 
     Raises:
@@ -273,11 +283,11 @@ def copy_works(value: BufferView, target: BufferView) -> list[Work]:
     template = LOWERER.copy(value, target)
     if template is None:
         raise Unlowered
-    works = []
+    kernel_calls = []
     for loop in template.loops:
         ends = [(value if kind == READ else target, offset) for (kind, _), offset in loop.args]
-        works.append(Work(loop, [(end.buffer, end.offset + offset, None) for end, offset in ends]))
-    return works
+        kernel_calls.append(KernelCall(loop, [(end.buffer, end.offset + offset, None) for end, offset in ends]))
+    return kernel_calls
 
 
 def c_strides(value: BufferView | AnyArray | Var) -> Shape:
@@ -297,7 +307,7 @@ def _same_strides(shape: Shape, strides: Shape, others: Shape) -> bool:
 # -- loops of programs -------------------------------------------------------------------------------------------------
 
 
-class LoopOfProgram:
+class ProgramLoop:
     """A loop whose body is a program. It runs as native code, or one plan runs each iteration.
 
     Args:
@@ -323,7 +333,7 @@ class LoopOfProgram:
         arrays = [var.array for var in program.inputs]
         arrays[self._carried : self._mapped] = [x[None] for x in arrays[self._carried : self._mapped]]
         count, total = self._carried, len(self._outputs)
-        order = Order(1, False, tuple(range(len(arrays))), tuple(range(count)), tuple(range(count, total)), ())
+        order = LoopOrder(1, False, tuple(range(len(arrays))), tuple(range(count)), tuple(range(count, total)), ())
         try:
             found = self.run(arrays, order, None)
         except (Unlowered, np.linalg.LinAlgError):
@@ -334,10 +344,10 @@ class LoopOfProgram:
     def is_native(self) -> bool:
         return self._iteration is not None
 
-    def run(self, operands: Sequence[Any], order: Order, report: Any) -> list[Any]:
+    def run(self, operands: Sequence[Any], order: LoopOrder, report: Any) -> list[Any]:
         """Run the loop, and return its results in C order."""
         arrays = list(operands)
-        for k, like in zip(order.given, self._inputs, strict=True):
+        for k, like in zip(order.operand_indices, self._inputs, strict=True):
             if k is not None and (arrays[k].dtype != like.dtype or not arrays[k].flags.aligned):
                 arrays[k] = arrays[k].astype(like.dtype)
         if self._iteration is None:
@@ -350,17 +360,20 @@ class LoopOfProgram:
             run = self._runners[key] = self._compiled_runner(arrays, order)
         return run(arrays, report)
 
-    def _empty_results(self, order: Order) -> list[Any]:
+    def _empty_results(self, order: LoopOrder) -> list[Any]:
         """Return new arrays for the results."""
         finals = [np.empty(self._outputs[k].shape, self._outputs[k].dtype) for k in order.finals]
         stacked = [*[self._outputs[k] for k in order.stacks], *[self._inputs[k] for k in order.saved]]
         return finals + [np.empty((order.length, *x.shape), x.dtype) for x in stacked]
 
-    def _run_plan(self, arrays: list[Any], order: Order, report: Any) -> list[Any]:
+    def _run_plan(self, arrays: list[Any], order: LoopOrder, report: Any) -> list[Any]:
         """Run the loop with the plan of an iteration."""
         carried, mapped, like = self._carried, self._mapped, self._inputs
-        given = [np.zeros(x.shape, x.dtype) if k is None else arrays[k] for k, x in zip(order.given, like, strict=True)]
-        slices = [k is not None and carried <= at < mapped for at, k in enumerate(order.given)]
+        given = [
+            np.zeros(x.shape, x.dtype) if k is None else arrays[k]
+            for k, x in zip(order.operand_indices, like, strict=True)
+        ]
+        slices = [k is not None and carried <= at < mapped for at, k in enumerate(order.operand_indices)]
         given = [x if moves else laid_by(x, y.strides) for x, y, moves in zip(given, like, slices, strict=True)]
         results = self._empty_results(order)
         stacks = results[len(order.finals) :]
@@ -378,7 +391,7 @@ class LoopOfProgram:
             result[...] = given[k]
         return results
 
-    def _compiled_runner(self, arrays: Sequence[NumpyArray], order: Order) -> Any:
+    def _compiled_runner(self, arrays: Sequence[NumpyArray], order: LoopOrder) -> Any:
         """Compile the loop to native code for arrays of these layouts."""
         inputs = [Var(-1, x) for x in arrays]
         results = [Var(-1, x) for x in self._empty_results(order)]
@@ -390,18 +403,23 @@ class LoopOfProgram:
         return NativePlan(Native(lowering), lowering).run
 
     def lowered(
-        self, order: Order, reads: list[BufferView], results: list[Any]
+        self, order: LoopOrder, reads: list[BufferView], results: list[Any]
     ) -> tuple[Template, list[ResultLayout]] | None:
         """Return the template of the loop as a step of a plan, and the layouts of its results; None if it cannot be lowered."""
         iteration = self._iteration
         if iteration is None or not all(map(is_c_order, results)):
             return None
-        if any([k is not None and reads[k].dtype != x.dtype for k, x in zip(order.given, self._inputs, strict=True)]):
+        if any(
+            [
+                k is not None and reads[k].dtype != x.dtype
+                for k, x in zip(order.operand_indices, self._inputs, strict=True)
+            ]
+        ):
             return None
         nowhere = Buffer(ARENA, 0)
         reads = [_view_at(nowhere, 0, x) for x in reads]
         writes = [BufferView(0, nowhere, 0, x.shape, x.strides, x.dtype) for x in results]
-        template, loop = Template(), IteratedLoop(iteration, order, reads, writes)
+        template, loop = Template(), ScanLoop(iteration, order, reads, writes)
         try:
             loop.items([(nowhere, 0, None)] * len(loop.args), 0)  # raises if a copy cannot be lowered
         except Unlowered:
@@ -421,7 +439,7 @@ class _ArraySpec(NamedTuple):
 class _SingleLoopLowerer:
     """The lowerer of a program that consists of one loop."""
 
-    def __init__(self, loop: LoopOfProgram, order: Order) -> None:
+    def __init__(self, loop: ProgramLoop, order: LoopOrder) -> None:
         self._loop, self._order = loop, order
 
     def template_of(self, call: TracedCall, reads: list[BufferView]) -> tuple[Any, list[ResultLayout]] | None:
@@ -438,5 +456,5 @@ def new_call(function: AnyFunction, method: str, args: tuple[Var, ...], results:
     """Return a call without a source location."""
     call = TracedCall()
     call.function, call.method, call.args, call.kwargs, call.results = function, method, args, {}, results
-    call.row, call.code, call.lasti, call.pure, call.kept, call.step = "", None, -1, True, False, None
+    call.op_name, call.code, call.lasti, call.pure, call.kept, call.step = "", None, -1, True, False, None
     return call

@@ -1,7 +1,7 @@
 """Record a trace: run a function once and note its array calls, reads, results and effects.
 
-``record`` takes the function with its arguments and returns a ``Recording``. ``compiled`` calls it when no trace holds for a call.
-``tree`` plans the recording.
+``trace_function`` takes the function with its arguments and returns a ``FunctionTrace``. ``compiled`` calls it when no trace
+holds for a call. ``tree`` plans the trace.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling.fingerprints import Fingerprints
 from chainrule._src.compiling.generators import Generators, one_thread
 from chainrule._src.compiling.guards import frames
-from chainrule._src.compiling.guards.guards import References
-from chainrule._src.compiling.guards.log import Log, Refused
+from chainrule._src.compiling.guards.guards import GuardSets
+from chainrule._src.compiling.guards.log import StateLog, TraceRefused
 from chainrule._src.compiling.guards.watch import StateWatch, TypeWatch
 from chainrule._src.compiling.policy import ReplaySpeed
 from chainrule._src.compiling.simplify import operands
-from chainrule._src.interpreters.known_arrays import Lifted, hooks_of
+from chainrule._src.interpreters.captured_arrays import Lifted, hook_keys
 from chainrule._src.interpreters.recorder import Recorder
-from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueRead, Var
+from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueGuard, Var
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.messages.errors import GRADIENT
 from chainrule._src.messages.message_parts import counted
 from chainrule._src.tape.engine import reachable, sweep
 from chainrule._src.tape.levels import open_level
-from chainrule._src.tape.modes import LOCAL, switch
+from chainrule._src.tape.modes import LOCAL, switch_mode
 from chainrule._src.tape.node import Edge, Freed, Leaf
-from chainrule._src.tape.tensor import Tensor, hold, set_grad, wrap
+from chainrule._src.tape.tensor import Tensor, set_grad, set_tensor_data, wrap
 from chainrule._src.tape.versions import owner
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ ndarray = np.ndarray
 LOCK = threading.RLock()
 
 
-def rewind(drawn: list[tuple[Any, Any]]) -> None:
+def rewind_generators(states: list[tuple[Any, Any]]) -> None:
     """Restore the states of random number generators."""
-    for generator, state in drawn:
+    for generator, state in states:
         generator._set_state(state)
 
 
@@ -113,7 +113,7 @@ class LeafRef(NamedTuple):
         return leaf._tensor if type(leaf) is Array else leaf
 
 
-class RecordedOutput(NamedTuple):
+class TracedOutput(NamedTuple):
     """A result: an array of the trace, or an object that is the same in each call.
 
     Attributes:
@@ -150,12 +150,12 @@ class NewData(NamedTuple):
     var: Var
 
     def apply(self, array: object, leaves: Sequence[Tensor]) -> None:
-        hold(self.tensor, array)
+        set_tensor_data(self.tensor, array)
         if type(self.tensor._edge) is Leaf:
             self.tensor._edge.data = array
 
 
-class State(NamedTuple):
+class TensorStateGuard(NamedTuple):
     """A guard on the autograd state of a tensor with a history. ``has_grad`` is None where the trace does not depend on it."""
 
     leaf: LeafRef
@@ -165,7 +165,7 @@ class State(NamedTuple):
 
     def holds(self, leaves: list[object]) -> bool:
         tensor = self.leaf.tensor(leaves)
-        if (tensor._edge is not None) is not self.requires_grad or hooks_of(tensor._edge) != self.hooks:
+        if (tensor._edge is not None) is not self.requires_grad or hook_keys(tensor._edge) != self.hooks:
             return False
         return self.has_grad is None or (tensor._grad is not None) is self.has_grad
 
@@ -199,7 +199,7 @@ class Backward:
         self.plan, self.calls = plan, []
 
 
-class Recording:
+class FunctionTrace:
     """The trace of one run of a function.
 
     Attributes:
@@ -211,10 +211,10 @@ class Recording:
         writes: pairs (Var of a source, Var of its new value), for memory that the function writes.
         effects: other changes of tensors.
         states: guards on tensors with a history.
-        drawn: the random number generators that it drew from, and their states before.
+        generator_states: the random number generators that it drew from, and their states before.
         ignored: the kinds of floating-point exceptions that the function ignores in some part.
         handled: the kinds that the function may handle itself.
-        references: guards on Python state.
+        guard_sets: guards on Python state.
         backward: the backward pass, if gradients can flow through the function.
         speed: the speed of replays compared with eager calls.
         proven: whether a replay was faster than an eager call.
@@ -228,17 +228,17 @@ class Recording:
         self.speed = ReplaySpeed()
         self.calls: list[TracedCall] = []
         self.count = 0
-        self.guards: list[ValueRead] = []
+        self.guards: list[ValueGuard] = []
         self.sources: dict[Var, Any] = {}
         self.constants: list[Var] = []
-        self.results: list[RecordedOutput] = []
+        self.results: list[TracedOutput] = []
         self.spec: TreeSpec = None  # type: ignore[assignment]
         self.writes: list[tuple[Var, Var]] = []
         self.effects: list[NewGrad | NewData] = []
-        self.states: list[State] = []
-        self.drawn: list[tuple[Any, Any]] = []
+        self.states: list[TensorStateGuard] = []
+        self.generator_states: list[tuple[Any, Any]] = []
         self.backward: Backward | None = None
-        self.references: References | None = None
+        self.guard_sets: GuardSets | None = None
         self.ignored: frozenset[str] = frozenset()
         self.handled: frozenset[str] = frozenset()
 
@@ -270,7 +270,7 @@ class Recording:
         self.count, self.calls = len(self.calls) or self.count, []
 
 
-def record(
+def trace_function(
     function: AnyFunction,
     leaves: list[Any],
     spec: TreeSpec,
@@ -278,7 +278,7 @@ def record(
     name: str,
     pure: bool = False,
     recorder: Recorder | None = None,
-) -> Recording:
+) -> FunctionTrace:
     """Run a function on traced values and return the trace.
 
     Args:
@@ -294,7 +294,7 @@ def record(
     """
     inside = LOCAL.recorder is not None  # within another trace, which already watches the instructions
     recorder = Recorder() if recorder is None else recorder
-    unwatched = frames.why_not()
+    unwatched = frames.why_unwatchable()
     watch = TypeWatch(recorder) if pure else StateWatch(recorder)
     if not pure and unwatched:
         raise Unrecordable(
@@ -305,8 +305,8 @@ def record(
     mode, errors_of_floats = LOCAL.mode, np.geterr()
     try:
         try:
-            trace = _run(recorder, function, leaves, spec, arrays, name, watch, not (unwatched or inside))
-        except Refused:
+            trace = _trace_in_level(recorder, function, leaves, spec, arrays, name, watch, not (unwatched or inside))
+        except TraceRefused:
             watch.check()
             raise
         watch.check()
@@ -314,9 +314,9 @@ def record(
             raise Unrecordable(
                 "it changes a global mode (set_grad_enabled, np.seterr) and does not restore it: use `with`"
             )
-        trace.references = References(watch.guards(trace.constants))
-        _check_overlaps(trace, recorder, trace.references.arrays)
-        if unseen.drawn(watch.unwatched, pure):
+        trace.guard_sets = GuardSets(watch.guards(trace.constants))
+        _check_overlaps(trace, recorder, trace.guard_sets.arrays)
+        if unseen.has_drawn(watch.unwatched, pure):
             refusal = Unrecordable(
                 "it draws random numbers from a generator of NumPy or Python: draw with chainrule (rand, randn ...), or "
                 "pass the numbers as an argument"
@@ -324,11 +324,11 @@ def record(
             refusal.perhaps_later = not one_thread()  # another thread may have drawn them
             raise refusal
     except BaseException:
-        rewind(recorder.sources)
+        rewind_generators(recorder.generator_states)
         recorder.drop_hooks()
-        if unseen.drawn(watch.unwatched, pure):
+        if unseen.has_drawn(watch.unwatched, pure):
             unseen.rewind()
-        switch(mode)
+        switch_mode(mode)
         np.seterr(**errors_of_floats)
         watch.undo()
         raise
@@ -336,7 +336,7 @@ def record(
     return trace
 
 
-def _run(
+def _trace_in_level(
     recorder: Recorder,
     function: AnyFunction,
     leaves: list[Any],
@@ -345,8 +345,8 @@ def _run(
     name: str,
     watch: StateWatch,
     watched: bool,
-) -> Recording:
-    trace = Recording()
+) -> FunctionTrace:
+    trace = FunctionTrace()
     with LOCK, open_level("compile", Traced) as level:
         recorder.level = level
         level.recorder = recorder
@@ -355,12 +355,12 @@ def _run(
             try:
                 args, kwargs = tree_unflatten(arguments.traced_leaves, spec)
                 result = watch.call(function, args, kwargs) if watched else function(*args, **kwargs)
-                _check_not_later(result)
+                _check_not_generator(result)
                 recorder.check_refused()
                 arguments.check_containers(args, kwargs, spec)
                 arguments.check_histories()
                 outputs, trace.spec = tree_flatten(result)
-                trace.results = [_result(recorder, x, name) for x in outputs]
+                trace.results = [_traced_output(recorder, x, name) for x in outputs]
                 finals = [(var, _var(recorder, tensor)) for tensor, var in recorder.written.values()]
                 if not all(final.shape == var.shape and same_strides(final.array, var.array) for var, final in finals):
                     raise Unrecordable("it changes the shape, or the order of the axes, of a captured tensor")
@@ -372,13 +372,17 @@ def _run(
                 arguments.restore()
                 _restore_grads(recorder)
         lifted = list(recorder.lifted.values())
-        if any(entry.moved for entry in lifted):
+        if any(entry.history_changed for entry in lifted):
             raise Unrecordable("it changes the history, or requires_grad, of a captured tensor")
         recorder.check_arrays()
     trace.ignored, trace.handled = frozenset(recorder.ignored), frozenset(recorder.handled)
-    trace.calls, trace.guards, trace.drawn = recorder.calls[:forward], recorder.guards, recorder.sources
+    trace.calls, trace.guards, trace.generator_states = (
+        recorder.calls[:forward],
+        recorder.guards,
+        recorder.generator_states,
+    )
     trace.effects = [*[NewGrad(leaf, var) for leaf, var in grads], *assigned]
-    trace.states = _states(recorder, arguments, lifted, [leaf for leaf, _ in grads])
+    trace.states = _state_guards(recorder, arguments, lifted, [leaf for leaf, _ in grads])
     del args, kwargs, result, outputs
     arguments.release()
     _find_sources(trace, recorder, arguments, lifted, watch)
@@ -392,7 +396,7 @@ def _run(
     return trace
 
 
-def _check_not_later(result: object) -> None:
+def _check_not_generator(result: object) -> None:
     """Raise if a function returned a generator or coroutine: its body runs after the trace has ended."""
     if isinstance(result, (AsyncGeneratorType, CoroutineType, GeneratorType)):
         if isinstance(result, CoroutineType):
@@ -426,7 +430,7 @@ class _Arguments:
                 continue
             var = recorder.new(array)
             self.vars.append((index, var))
-            recorder.given.add(var.number)
+            recorder.argument_numbers.add(var.number)
             tensor = wrap(Traced(var, recorder.level, isinstance(leaf, (np.ndarray, np.generic, float))))
             source = leaf._tensor if type(leaf) is Array else leaf
             recorder.with_arrays = recorder.with_arrays or type(leaf) is Array
@@ -448,7 +452,7 @@ class _Arguments:
         if start is not None:
             start.tensor = weakref.ref(tensor)
         self.histories.append((LeafRef(None, index), source._edge is not None, source._grad))
-        self.hooks.append(hooks_of(source._edge))
+        self.hooks.append(hook_keys(source._edge))
         self.stand_ins.append((source, tensor, start))
 
     def check_containers(self, args: object, kwargs: dict[str, TensorLike], spec: TreeSpec) -> None:
@@ -480,7 +484,7 @@ class _Arguments:
         self._edges_before.clear()
 
 
-def _result(recorder: Recorder, x: object, name: str) -> RecordedOutput:
+def _traced_output(recorder: Recorder, x: object, name: str) -> TracedOutput:
     """Return the record of a leaf of the function's result."""
     if type(x) is ndarray:  # np.array([x[0], x[1]]) is an object array of traced elements
         stacked = plain_or_stacked(x)
@@ -495,9 +499,9 @@ def _result(recorder: Recorder, x: object, name: str) -> RecordedOutput:
             kind = "float"
         else:
             kind = "scalar" if var.number in recorder.scalars else "array"
-        return RecordedOutput(kind, var, None)
+        return TracedOutput(kind, var, None)
     check_result(x, name)
-    return RecordedOutput("object", None, x)
+    return TracedOutput("object", None, x)
 
 
 def check_result(x: object, name: str) -> None:
@@ -514,7 +518,7 @@ def check_result(x: object, name: str) -> None:
 
 
 def _var(recorder: Recorder, tensor: Tensor) -> Var:
-    recorder.bring(tensor)
+    recorder.lift(tensor)
     data = tensor._raw
     if type(data) is not Traced:
         raise Unrecordable("it returns or writes a value of another transformation")
@@ -534,7 +538,9 @@ def _changed_grads(recorder: Recorder, arguments: _Arguments) -> list[tuple[Leaf
     return [(leaf, None if grad is None else _var(recorder, grad)) for leaf, grad in changed]
 
 
-def _states(recorder: Recorder, arguments: _Arguments, lifted: list[Lifted], changed: list[LeafRef]) -> list[State]:
+def _state_guards(
+    recorder: Recorder, arguments: _Arguments, lifted: list[Lifted], changed: list[LeafRef]
+) -> list[TensorStateGuard]:
     """Return the guards on arguments and captured tensors that have a history."""
     given = zip(arguments.histories, arguments.stand_ins, arguments.hooks, strict=True)
     candidates = [(leaf, tensor, edge, grad, hooks) for (leaf, edge, grad), (_, tensor, _), hooks in given]
@@ -544,8 +550,10 @@ def _states(recorder: Recorder, arguments: _Arguments, lifted: list[Lifted], cha
     recorder.check_hooks()
     states = []
     for leaf, tensor, edge, grad, hooks in candidates:
-        matters = any(tensor is t for t in recorder.looked_at) or any(same_leaf(leaf, other) for other in changed)
-        states.append(State(leaf, edge, grad is not None if matters else None, hooks))
+        matters = any(tensor is t for t in recorder.grad_read_tensors) or any(
+            same_leaf(leaf, other) for other in changed
+        )
+        states.append(TensorStateGuard(leaf, edge, grad is not None if matters else None, hooks))
     return states
 
 
@@ -563,7 +571,11 @@ def _restore_grads(recorder: Recorder) -> None:
 def _backward(recorder: Recorder, arguments: _Arguments, outputs: list[Any]) -> Backward | None:
     """Record the backward pass from the results; return None if no gradient can flow back."""
     tensors = [x._tensor if type(x) is Array else x for x in outputs]
-    live = [i for i, t in enumerate(tensors) if isinstance(t, Tensor) and t._edge is not None and not _used_up(t._edge)]
+    live = [
+        i
+        for i, t in enumerate(tensors)
+        if isinstance(t, Tensor) and t._edge is not None and not _is_graph_freed(t._edge)
+    ]
     if not live:
         return None
     if any(start.hooks is not None for _, start, _ in recorder.starts):
@@ -581,7 +593,7 @@ def _backward(recorder: Recorder, arguments: _Arguments, outputs: list[Any]) -> 
     return Backward(live, [seed.var for seed in seeds], leaves, arrived)
 
 
-def _used_up(edge: Edge) -> bool:
+def _is_graph_freed(edge: Edge) -> bool:
     """Return whether a backward pass has freed the graph already."""
     return any(type(getattr(each, "saved", None)) is Freed for each in reachable([edge]))
 
@@ -598,7 +610,7 @@ def _takes_repeated(call: TracedCall) -> bool:
     return function is np.matmul and all([len(var.shape) == 2 for var in operands(call)])
 
 
-def _find_residuals(trace: Recording, backward: Backward, calls: list[TracedCall]) -> None:
+def _find_residuals(trace: FunctionTrace, backward: Backward, calls: list[TracedCall]) -> None:
     """Set the calls of the backward pass, and the arrays of the forward pass that these read."""
     backward.calls, backward.fingerprints = calls, Fingerprints(calls)
     backward.takes_repeated = all(map(_takes_repeated, calls))
@@ -608,11 +620,11 @@ def _find_residuals(trace: Recording, backward: Backward, calls: list[TracedCall
 
 
 def _find_sources(
-    trace: Recording,
+    trace: FunctionTrace,
     recorder: Recorder,
     arguments: _Arguments,
     lifted: list[Lifted],
-    watch: Log,
+    watch: StateLog,
 ) -> None:
     """Set the source of each input array: an argument, a tensor, a ``.grad`` or a captured array.
 
@@ -665,7 +677,7 @@ def _references_of(recorder: Recorder, noted: list[NumpyArray]) -> list[NumpyArr
     Args:
         noted: an entry for each other reference of the trace to an array from outside.
     """
-    outside = [*[var.array for var in recorder.roots()], *[array for array, _, _ in recorder.lent], *noted]
+    outside = [*[var.array for var in recorder.roots()], *[array for array, _, _ in recorder.exported_arrays], *noted]
     ids = {id(x) for array in outside for x in (array, owner(array))}
     roots = set(recorder.roots())
     for call in recorder.calls:
@@ -692,7 +704,7 @@ def _own_arrays(references: list[Any], extra: int | None = None) -> set[int]:
     views: defaultdict[int, set[int]] = defaultdict(set)  # by the id of a base
     depths: dict[int, int] = {}  # the length of the chain of bases
     while references:
-        _enter(references.pop(), by_id, views, depths)
+        _register_with_bases(references.pop(), by_id, views, depths)
     own: set[int] = set()
     for key in sorted(by_id, key=depths.__getitem__, reverse=True):
         if sys.getrefcount(by_id[key][0]) == extra + counts[key] + len(views[key] & own):
@@ -700,7 +712,9 @@ def _own_arrays(references: list[Any], extra: int | None = None) -> set[int]:
     return own
 
 
-def _enter(x: Any, by_id: dict[int, tuple[Any]], views: dict[int, set[int]], depths: dict[int, int]) -> int:
+def _register_with_bases(
+    x: Any, by_id: dict[int, tuple[Any]], views: dict[int, set[int]], depths: dict[int, int]
+) -> int:
     """Enter an array and its bases into the tables of `_own_arrays`; return the length of its chain of bases."""
     if x is None:
         return -1
@@ -708,7 +722,7 @@ def _enter(x: Any, by_id: dict[int, tuple[Any]], views: dict[int, set[int]], dep
         by_id[id(x)] = (x,)
         base = x.base if isinstance(x, ndarray) else getattr(x, "array", None)  # a view by address has a Lender as base
         views[id(base)].add(id(x))
-        depths[id(x)] = 1 + _enter(base, by_id, views, depths)
+        depths[id(x)] = 1 + _register_with_bases(base, by_id, views, depths)
     return depths[id(x)]
 
 
@@ -721,7 +735,7 @@ def _references_of_own_arrays() -> int:
 _REFERENCES = _references_of_own_arrays()
 
 
-def _check_overlaps(trace: Recording, recorder: Recorder, outside: list[NumpyArray]) -> None:
+def _check_overlaps(trace: FunctionTrace, recorder: Recorder, outside: list[NumpyArray]) -> None:
     """Raise if memory that the function writes belongs to another array as well.
 
     Args:

@@ -1,6 +1,6 @@
 """The arrays and tensors of a trace, and the writes into them: the base class of ``Recorder``.
 
-A traced function may use tensors of the surrounding program. ``bring`` lifts them to the trace's level, so that operations
+A traced function may use tensors of the surrounding program. ``lift`` brings them to the trace's level, so that operations
 on them are recorded. At the end of the trace they get their arrays back. Writes that a replay cannot repeat raise
 ``Unrecordable`` here. *Eager code* below is the same function without ``compile``.
 """
@@ -15,9 +15,9 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import overlaps_itself, with_strides
 from chainrule._src.arrays.types import AnyArray, NumpyArray
-from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueRead, Var
+from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueGuard, Var
 from chainrule._src.interpreters.traced import Traced
-from chainrule._src.tape.inplace import edge_through, passes_through, replay_view
+from chainrule._src.tape.inplace import edge_through, has_function_step, replay_view
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
@@ -27,7 +27,7 @@ from chainrule._src.tape.view import views_of
 ndarray = np.ndarray
 
 
-def hooks_of(edge: Any) -> tuple[Any, ...]:
+def hook_keys(edge: Any) -> tuple[Any, ...]:
     """Return pairs (number of the handle, id of the hook) for the hooks of an edge."""
     hooks = getattr(edge, "hooks", None)
     if hooks is None:
@@ -46,24 +46,24 @@ class Lifted:
 
     Attributes:
         raw, edge, grad, hooks: the state of the tensor before the trace.
-        here: its edge during the trace.
+        trace_edge: its edge during the trace.
         var: the Var of its array; None for a view of another tensor.
-        moved: whether the trace changed its history.
+        history_changed: whether the trace changed its history.
     """
 
-    __slots__ = ("edge", "grad", "here", "hooks", "moved", "raw", "ref", "var")
+    __slots__ = ("edge", "grad", "history_changed", "hooks", "raw", "ref", "trace_edge", "var")
 
     def __init__(self, tensor: Tensor, var: Var | None) -> None:
         self.ref = weakref.ref(tensor)
         self.raw = tensor._raw
-        self.edge = self.here = tensor._edge
-        self.hooks = hooks_of(tensor._edge)
-        self.moved = False
+        self.edge = self.trace_edge = tensor._edge
+        self.hooks = hook_keys(tensor._edge)
+        self.history_changed = False
         self.grad = tensor._grad
         self.var = var
 
 
-class KnownArrays:
+class CapturedArrays:
     """The arrays and tensors of a trace.
 
     Attributes:
@@ -78,15 +78,15 @@ class KnownArrays:
         written: the tensors with memory in ``arrays`` that got new values.
         rebound: the tensors whose ``data`` was assigned.
         sharing: id of the owner of memory -> weak references to the tensors, and arrays read by Python, on that memory.
-        looked_at: the tensors whose ``.grad`` was read.
+        grad_read_tensors: the tensors whose ``.grad`` was read.
         starts: for each tensor from outside that requires grad, its Leaf, and whether the trace made that Leaf.
         hooks_before: the edges of tensors from outside, before and during the trace, with their hooks before the trace.
-        lent: plain arrays that ``np.asarray`` returned for tensors, with their checksums and the tensors.
+        exported_arrays: plain arrays that ``np.asarray`` returned for tensors, with their checksums and the tensors.
         boxed: id of a tensor -> the tensor, for Arrays that NumPy put into an object array.
-        holders: these object arrays, with copies of them.
+        object_arrays: these object arrays, with copies of them.
         narrow: whether the trace has arrays of a dtype below float64 (float32, float16, complex64).
-        given: numbers of the Vars of arguments.
-        met: id of a plain array of the program -> the array.
+        argument_numbers: numbers of the Vars of arguments.
+        plain_arrays: id of a plain array of the program -> the array.
         elements: the Var of a number in a container -> its source.
         overwritten: by id, the owners of memory of several tensors, as by ``.data``, that was written through one of them.
     """
@@ -94,26 +94,26 @@ class KnownArrays:
     def __init__(self) -> None:
         self.level: Any = None
         self.calls: list[TracedCall] = []
-        self.guards: list[ValueRead] = []
+        self.guards: list[ValueGuard] = []
         self.arrays: dict[int, Var] = {}
         self.views: dict[Any, Var] = {}
         self.bases: dict[int, Var] = {}
         self.parts: dict[Any, Var] = {}
-        self.met: dict[int, NumpyArray] = {}
+        self.plain_arrays: dict[int, NumpyArray] = {}
         self.lifted: dict[int, Lifted] = {}
         self.cells: dict[int, tuple[weakref.ref[Tensor], Var]] = {}
         self.written: dict[int, tuple[Any, Var]] = {}
         self.rebound: list[Tensor] = []
         self.sharing: defaultdict[int, list[weakref.ref[Any]]] = defaultdict(list)
-        self.looked_at: list[Tensor] = []
+        self.grad_read_tensors: list[Tensor] = []
         self.starts: list[tuple[Tensor, Leaf, bool]] = []
         self.hooks_before: list[tuple[object, tuple[Any, ...]]] = []
         self.checksums: list[tuple[Var, int]] = []
-        self.lent: list[tuple[NumpyArray, int, weakref.ref[Tensor]]] = []
+        self.exported_arrays: list[tuple[NumpyArray, int, weakref.ref[Tensor]]] = []
         self.boxed: dict[int, Tensor] = {}
-        self.holders: list[tuple[NumpyArray, Any]] = []
+        self.object_arrays: list[tuple[NumpyArray, Any]] = []
         self.narrow = False
-        self.given: set[int] = set()
+        self.argument_numbers: set[int] = set()
         self.elements: dict[Var, Any] = {}
         self.overwritten: dict[int, Any] = {}
         self._count = 0
@@ -150,7 +150,7 @@ class KnownArrays:
         index = next(i for i, call in enumerate(self.calls) if call.results == (var,))
         del self.calls[index]
         for guard in self.guards:
-            guard.at -= guard.at > index
+            guard.call_index -= guard.call_index > index
 
     def reads(self, array: NumpyArray) -> bool:
         """Return whether the recorded calls have an array, or an array that shares its memory, among their operands."""
@@ -182,15 +182,15 @@ class KnownArrays:
         for table in (self.lifted, self.cells, self.written, self.sharing, self.overwritten):
             table.clear()
         self.rebound.clear()
-        self.looked_at.clear()
+        self.grad_read_tensors.clear()
         self.boxed.clear()
-        self.holders.clear()
+        self.object_arrays.clear()
         self.starts.clear()
         self.hooks_before.clear()
 
     def end(self) -> None:
         """Drop the trace: values of the level may keep the recorder alive."""
-        self.calls, self.guards, self.arrays, self.checksums, self.lent = [], [], {}, [], []
+        self.calls, self.guards, self.arrays, self.checksums, self.exported_arrays = [], [], {}, [], []
         self.views, self.bases, self.parts = {}, {}, {}
 
     def check_arrays(self) -> None:
@@ -201,26 +201,28 @@ class KnownArrays:
                     f"an array of shape {var.shape} is written by code that is not recorded: make it an argument, or write "
                     "with operations on values of the function"
                 )
-        if any(x is not y for holder, before in self.holders for x, y in zip(holder.flat, before.flat, strict=True)):
+        if any(
+            x is not y for holder, before in self.object_arrays for x, y in zip(holder.flat, before.flat, strict=True)
+        ):
             raise Unrecordable("the result of np.asarray for a 0-d array is written: write into the array itself")
-        for array, content, _ in self.lent:
+        for array, content, _ in self.exported_arrays:
             if digest(array) != content:
                 raise Unrecordable(
                     f"the result of np.asarray for an array of shape {array.shape} is written by code that is not "
                     "recorded: write into the array itself"
                 )
 
-    def lend(self, tensor: Tensor, array: NumpyArray) -> NumpyArray:
-        """Return a plain array of a tensor's memory for code that is not recorded, and register it in ``lent``."""
+    def export_array(self, tensor: Tensor, array: NumpyArray) -> NumpyArray:
+        """Return a plain array of a tensor's memory for code that is not recorded, and register it in ``exported_arrays``."""
         view = tensor._view
         data = tensor._raw if type(tensor._raw) is ndarray else tensor._raw.var.array
         if array.strides != data.strides:
             array = with_strides(data, data.strides)
         array.flags.writeable = data.flags.writeable
-        self.lent.append((array, digest(array), weakref.ref(tensor if view is None else view.base)))
+        self.exported_arrays.append((array, digest(array), weakref.ref(tensor if view is None else view.base)))
         return array
 
-    def bring(self, tensor: Tensor) -> None:
+    def lift(self, tensor: Tensor) -> None:
         """Lift a tensor of the surrounding program to this level, with its base and all views of the base."""
         if type(tensor._raw) is not ndarray:
             return
@@ -231,18 +233,18 @@ class KnownArrays:
             self.cells[id(base)] = (weakref.ref(base), var)
             entry = self.lifted[id(base)] = Lifted(base, var)
             base._raw = Traced(var, self.level)
-            base._edge = entry.here = self.start(base)
+            base._edge = entry.trace_edge = self.start(base)
             self.note_holder(base, base._raw)
         for each in {id(t): t for t in (*views_of(base), tensor)}.values():
             if type(each._raw) is ndarray:
-                if passes_through(each._view.steps):
+                if has_function_step(each._view.steps):
                     raise Unrecordable("it uses a view that no recorded operation takes")
                 entry = self.lifted[id(each)] = Lifted(each, None)
                 each._raw = replay_view(base._raw, each._view.steps)
                 if type(each._edge) is Leaf:
-                    self.hooks_before.append((each._edge, hooks_of(each._edge)))
+                    self.hooks_before.append((each._edge, hook_keys(each._edge)))
                 elif each._edge is not None:
-                    each._edge = entry.here = edge_through(base, each._view.steps)
+                    each._edge = entry.trace_edge = edge_through(base, each._view.steps)
 
     def start(self, tensor: Tensor) -> Any:
         """Return the Leaf of a tensor from outside during the trace, where gradients end; None if it requires no grad."""
@@ -253,35 +255,35 @@ class KnownArrays:
             raise Unrecordable("it uses a tensor both as an argument and from outside")
         fresh = type(edge) is not Leaf
         start = Leaf(tensor) if fresh else edge
-        self.hooks_before += {id(each): (each, hooks_of(each)) for each in (edge, start)}.values()
+        self.hooks_before += {id(each): (each, hook_keys(each)) for each in (edge, start)}.values()
         self.starts.append((tensor, start, fresh))
         return start
 
     def check_hooks(self) -> None:
         """Raise if hooks of tensors from outside were registered or removed."""
-        if any([hooks_of(edge) != hooks for edge, hooks in self.hooks_before]):
+        if any([hook_keys(edge) != hooks for edge, hooks in self.hooks_before]):
             raise Unrecordable("it registers a hook on a tensor from outside: register it once, before the call")
 
     def drop_hooks(self) -> None:
         """Remove the hooks that the trace registered on tensors from outside, because the function runs again eagerly."""
         edge: Any
         for edge, before in self.hooks_before:
-            if hooks_of(edge) != before:
+            if hook_keys(edge) != before:
                 numbers = {key for key, _ in before}
                 for table in (edge.hooks.tensor, edge.hooks.pre, edge.hooks.post, edge.hooks.post_accumulate):
                     for key in [key for key in table if key not in numbers]:
                         del table[key]
 
-    def grad_read(self, tensor: Tensor) -> None:
+    def note_grad_read(self, tensor: Tensor) -> None:
         """Note that the program reads a tensor's ``.grad``."""
-        self.bring(tensor)
-        self.looked_at.append(tensor)
+        self.lift(tensor)
+        self.grad_read_tensors.append(tensor)
 
     def check_writable(self, data: AnyArray) -> None:
         """Raise for a write that fails in eager code: into a read-only array, or one whose elements share memory."""
         if type(data) is not Traced:
             return
-        array, is_argument = data.var.array, data.var.number in self.given
+        array, is_argument = data.var.array, data.var.number in self.argument_numbers
         if (is_argument and not array.flags.writeable) or (
             (is_argument or 0 in array.strides) and overlaps_itself(array)
         ):
@@ -289,7 +291,7 @@ class KnownArrays:
 
     def check_whole(self, data: object) -> None:
         """Raise if the program depends on whether an argument is a view, which its signature does not include."""
-        if type(data) is Traced and (data.var.number in self.given or data.is_view):
+        if type(data) is Traced and (data.var.number in self.argument_numbers or data.is_view):
             raise Unrecordable("it reads the base of an array argument")
 
     def note_holder(self, tensor: Tensor, data: AnyArray) -> None:
@@ -343,8 +345,8 @@ class KnownArrays:
 
     def rebind(self, tensor: Tensor, value: Tensor) -> None:
         """Note that a tensor's ``data`` is assigned."""
-        self.bring(tensor)
-        self.bring(value)
+        self.lift(tensor)
+        self.lift(value)
         if tensor._view is not None or tensor._views is not None:
             raise Unrecordable("it assigns the data of a tensor that has views")
         if id(tensor) in self.lifted and not any(tensor is other for other in self.rebound):

@@ -11,23 +11,23 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray, Params, Shape
-from chainrule._src.compiling import indexed, ordering
+from chainrule._src.compiling import index_lowering, ordering
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.iteration import dense_strides, is_run
-from chainrule._src.compiling.layout import address
+from chainrule._src.compiling.layout import data_address
 from chainrule._src.compiling.loops import (
     Operand,
     Unlowered,
     own_loop,
 )
-from chainrule._src.compiling.steps import element
+from chainrule._src.compiling.steps import element_view
 from chainrule._src.interpreters.trace_types import TracedCall, Var
 from chainrule._src.rules.primitive import Primitive
 
 ndarray = np.ndarray
 
 
-def where(loops: CallLoops, call: TracedCall) -> None:
+def lower_where(loops: CallLoops, call: TracedCall) -> None:
     if len(call.args) != 3 or call.kwargs:
         raise Unlowered
     condition, x, y = loops.arguments(call.args)
@@ -41,18 +41,18 @@ def where(loops: CallLoops, call: TracedCall) -> None:
     loops.elementwise("where", own_loop(name), inputs, [out], exact=True)
 
 
-def cast(loops: CallLoops, call: TracedCall) -> None:
+def lower_cast(loops: CallLoops, call: TracedCall) -> None:
     if len(loops.reads) != 1 or type(call.args[0]) is not Var or not set(call.kwargs) <= {"copy", "order"}:
         raise Unlowered
     loops.copy(loops.reads[0], loops.writes[0])
 
 
-def restrided(loops: CallLoops, call: TracedCall) -> None:
+def lower_strided_copy(loops: CallLoops, call: TracedCall) -> None:
     """Lower a copy with other strides."""
     loops.copy(loops.reads[0], loops.writes[0])
 
 
-def reshaped(loops: CallLoops, call: TracedCall) -> None:
+def lower_reshape(loops: CallLoops, call: TracedCall) -> None:
     """Lower a reshape that copies elements in C order."""
     orders = call.args[1 if call.function is np.ravel else 2 :]
     if len(loops.reads) != 1 or any([order != "C" for order in (*orders, call.kwargs.get("order", "C"))]):
@@ -65,7 +65,7 @@ def reshaped(loops: CallLoops, call: TracedCall) -> None:
     loops.copy(x, Operand(out.slot, shape, dense_strides(shape, order, itemsize), x.dtype))
 
 
-def joined(loops: CallLoops, call: TracedCall) -> None:
+def lower_concatenate(loops: CallLoops, call: TracedCall) -> None:
     """Lower concatenation and stacking: copy each array into its part of the result."""
     arrays, axis = _two_arguments(call, ("arrays", "axis"), 0)
     (out,) = loops.writes
@@ -88,7 +88,7 @@ def joined(loops: CallLoops, call: TracedCall) -> None:
         offset += shape[axis] * out.layout.strides[axis]
 
 
-def rolled(loops: CallLoops, call: TracedCall) -> None:
+def lower_roll(loops: CallLoops, call: TracedCall) -> None:
     """Lower ``np.roll``: copy each part of the array to its shifted position."""
     given = dict(zip(("a", "shift", "axis"), call.args, strict=False)) | call.kwargs
     (x,), (out,) = loops.reads, loops.writes
@@ -119,7 +119,7 @@ def _rolled_parts(length: int, shift: int) -> list[tuple[int, int, int]]:
     return [part for part in ((0, shift, length - shift), (length - shift, 0, shift)) if part[2] or not length]
 
 
-def filled(loops: CallLoops, call: TracedCall) -> None:
+def lower_fill(loops: CallLoops, call: TracedCall) -> None:
     """Lower functions that fill an array with one number."""
     (out,) = loops.writes
     if call.function in (np.full, np.full_like):
@@ -131,38 +131,38 @@ def filled(loops: CallLoops, call: TracedCall) -> None:
     loops.copy(loops.converted(fill, out.dtype), out)
 
 
-def embedded(loops: CallLoops, shape: Shape, index: tuple[object, ...]) -> None:
+def lower_embed(loops: CallLoops, shape: Shape, index: tuple[object, ...]) -> None:
     """Lower zeros with an array at a basic index."""
     (x,), (out,) = loops.reads, loops.writes
     loops.copy(Operand(loops.template.number(np.zeros((), out.dtype)), (), (), out.dtype), out)
-    _write(loops, x, out, lambda array: element(array, index) if _is_basic(index) else None)
+    _lower_view_write(loops, x, out, lambda array: element_view(array, index) if _is_basic(index) else None)
 
 
-def undiagonal(loops: CallLoops, offset: int, axis1: int, axis2: int, sizes: Shape) -> None:
+def lower_undiagonal(loops: CallLoops, offset: int, axis1: int, axis2: int, sizes: Shape) -> None:
     """Lower zeros with an array on a diagonal."""
     (x,), (out,) = loops.reads, loops.writes
     loops.copy(Operand(loops.template.number(np.zeros((), out.dtype)), (), (), out.dtype), out)
-    _write(loops, x, out, lambda array: np.diagonal(array, offset, axis1, axis2))
+    _lower_view_write(loops, x, out, lambda array: np.diagonal(array, offset, axis1, axis2))
 
 
-def put(loops: CallLoops, index: tuple[object, ...], accumulate: bool) -> None:
+def lower_put(loops: CallLoops, index: tuple[object, ...], accumulate: bool) -> None:
     """Lower a copy of an array with values written at an index."""
     if accumulate or not _is_basic(index):
-        indexed.put(loops, index, accumulate)
+        index_lowering.lower_put_at(loops, index, accumulate)
         return
     base, values = loops.reads
     loops.copy(base, loops.writes[0])
-    _write(loops, values, loops.writes[0], lambda array: element(array, index))
+    _lower_view_write(loops, values, loops.writes[0], lambda array: element_view(array, index))
 
 
-def put_view(loops: CallLoops, steps: Any) -> None:
+def lower_put_view(loops: CallLoops, steps: Any) -> None:
     """Lower a copy of an array with values written into a view of it."""
     base, values = loops.reads
     loops.copy(base, loops.writes[0])
-    _write(loops, values, loops.writes[0], lambda array: functools.reduce(_after_step, steps, array))
+    _lower_view_write(loops, values, loops.writes[0], lambda array: functools.reduce(_after_step, steps, array))
 
 
-def _write(loops: CallLoops, values: Operand, out: Operand, view: Callable[[Any], object]) -> None:
+def _lower_view_write(loops: CallLoops, values: Operand, out: Operand, view: Callable[[Any], object]) -> None:
     """Copy values into a view of the result."""
     memory = with_strides(np.zeros(out.layout.shape, out.dtype), out.layout.strides)
     region = view(memory)
@@ -172,7 +172,7 @@ def _write(loops: CallLoops, values: Operand, out: Operand, view: Callable[[Any]
         return
     if not np.may_share_memory(memory, region):
         raise Unlowered  # a copy, not a view
-    offset = address(region) - address(memory)
+    offset = data_address(region) - data_address(memory)
     loops.copy(values, Operand(out.slot, region.shape, region.strides, region.dtype, offset))
 
 
@@ -199,31 +199,31 @@ def _two_arguments(call: TracedCall, names: tuple[str, str], default: int) -> tu
 
 #: the functions that lower NumPy functions
 FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
-    np.zeros: filled,
-    np.zeros_like: filled,
-    np.ones: filled,
-    np.ones_like: filled,
-    np.full: filled,
-    np.full_like: filled,
-    with_strides: restrided,
-    np.where: where,
-    np.copy: cast,
-    np.reshape: reshaped,
-    np.ravel: reshaped,
-    np.concatenate: joined,
-    np.stack: joined,
-    np.roll: rolled,
-    np.take_along_axis: indexed.along_axis,
+    np.zeros: lower_fill,
+    np.zeros_like: lower_fill,
+    np.ones: lower_fill,
+    np.ones_like: lower_fill,
+    np.full: lower_fill,
+    np.full_like: lower_fill,
+    with_strides: lower_strided_copy,
+    np.where: lower_where,
+    np.copy: lower_cast,
+    np.reshape: lower_reshape,
+    np.ravel: lower_reshape,
+    np.concatenate: lower_concatenate,
+    np.stack: lower_concatenate,
+    np.roll: lower_roll,
+    np.take_along_axis: index_lowering.lower_take_along_axis,
     **ordering.FUNCTIONS,
 }
 if hasattr(np, "astype"):
-    FUNCTIONS[np.astype] = cast
+    FUNCTIONS[np.astype] = lower_cast
 #: the functions that lower op definitions which are traced as one call
-ROWS: dict[str, Callable[..., None]] = {
-    "embed": embedded,
-    "index_put": put,
-    "copy_slices": put_view,
-    "undiagonal": undiagonal,
-    **indexed.ROWS,
-    "inserted": ordering.inserted,
+PRIMITIVES: dict[str, Callable[..., None]] = {
+    "embed": lower_embed,
+    "index_put": lower_put,
+    "copy_slices": lower_put_view,
+    "undiagonal": lower_undiagonal,
+    **index_lowering.PRIMITIVES,
+    "inserted": ordering.lower_insertion_search,
 }
