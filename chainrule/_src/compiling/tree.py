@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src import native
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.fingerprints import Fingerprints
@@ -421,26 +422,27 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], trace: FunctionTrace) -> No
     """
     constants = {var.number: var for var in trace.constants}
     variables = {var.number: var for var in trace.sources} | constants
-    variables.update([(var.number, var) for call in trace.calls for var in call.results])
     sources = {var.number for var in trace.sources}
     arguments = [var.number for var, source in trace.sources.items() if type(source) is Argument]
     views = {}
     if len(pairs) > 1:
         views = {var.number: call for call in trace.calls for var in call.results if _is_view(call, var)}
-    for segment, new in reversed(pairs):
-        calls = _with_views(new, views) if views else new.calls
-        defined = {var.number for call in calls for var in call.results}
-        used = {var.number for call in calls for var in operands(call) if var.number not in defined}
+    calls_of = [_with_views(new, views) if views else new.calls for _, new in pairs]
+    numbers_of = [_numbers_of(calls) for calls in calls_of]
+    for results, _ in numbers_of:
+        variables.update(results)
+    for (segment, new), calls, (results, used) in reversed(list(zip(pairs, calls_of, numbers_of, strict=True))):
+        defined = results.keys()
         after = frozenset().union(*[follows.needs for follows in segment.branches.values()])
         writes: list[tuple[Var, Var]] = []
         if new.guard is None:
             outputs = [var.number for var in trace.outputs()]
             writes = trace.writes
-            used |= {var.number for pair in writes for var in pair}
+            used.update([var.number for pair in writes for var in pair])
         else:
             read = new.guard.var.number
             outputs = sorted({n for n in after if n in defined} | {read})
-        used |= set(outputs)
+        used.update(outputs)
         segment.needs = frozenset((used | after) - defined - constants.keys() - sources)
         if segment.plan is None or outputs != segment.outputs:
             input_numbers = [*arguments, *sorted(used - defined - constants.keys() - set(arguments))]
@@ -459,6 +461,15 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], trace: FunctionTrace) -> No
             )
     for segment, new in pairs:
         segment.calls = new.calls = []
+
+
+def _numbers_of(calls: list[TracedCall]) -> tuple[dict[int, Var], set[int]]:
+    """Return the Vars that calls compute, by number, and the numbers of the other Vars that they read."""
+    if native.LOOPS is not None:
+        found: tuple[dict[int, Var], set[int]] = native.LOOPS.numbers_of(calls)
+        return found
+    results = {var.number: var for call in calls for var in call.results}
+    return results, {var.number for call in calls for var in operands(call) if var.number not in results}
 
 
 def _is_view(call: TracedCall, var: Var) -> bool:

@@ -67,6 +67,34 @@ static PyObject *vars_of(PyObject *call) {
     return used;
 }
 
+/* numbers_of(calls) -> ({number: Var} of the results of the calls, {numbers of the other Vars that they read}) */
+static PyObject *numbers_of(PyObject *module, PyObject *calls) {
+    PyObject *results = PyDict_New(), *used = PySet_New(NULL), *vars = NULL;
+    Py_ssize_t i, k;
+    int failed = results == NULL || used == NULL || !PyList_CheckExact(calls);
+    (void)module;
+    for (i = 0; !failed && i < PyList_GET_SIZE(calls); i++) {
+        PyObject *call = PyList_GET_ITEM(calls, i), *computed = Py_TYPE(call) == call_type ? SLOT(call, call_results) : NULL;
+        failed = computed == NULL || !PyTuple_CheckExact(computed);
+        for (k = 0; !failed && k < PyTuple_GET_SIZE(computed); k++) failed = PyDict_SetItem(results, SLOT(PyTuple_GET_ITEM(computed, k), var_number), PyTuple_GET_ITEM(computed, k)) < 0;
+    }
+    for (i = 0; !failed && i < PyList_GET_SIZE(calls); i++) {
+        vars = vars_of(PyList_GET_ITEM(calls, i));
+        failed = vars == NULL;
+        for (k = 0; !failed && k < PyList_GET_SIZE(vars); k++) {
+            PyObject *number = SLOT(PyList_GET_ITEM(vars, k), var_number);
+            int defined = PyDict_Contains(results, number);
+            failed = defined < 0 || (!defined && PySet_Add(used, number) < 0);
+        }
+        Py_XDECREF(vars);
+    }
+    if (!failed) return Py_BuildValue("NN", results, used);
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "numbers_of takes a list of TracedCalls");
+    Py_XDECREF(results);
+    Py_XDECREF(used);
+    return NULL;
+}
+
 static long long bits_of(PyObject *number) {
     int overflow;
     double value;
@@ -536,6 +564,7 @@ static PyObject *append_calls(PyObject *module, PyObject *args) {
 
 PyMethodDef pass_functions[] = {
     {"fingerprints", fingerprints, METH_VARARGS, "fingerprints(calls, kept, structure): a number for each call"},
+    {"numbers_of", numbers_of, METH_O, "numbers_of(calls): the Vars that calls compute, by number, and the numbers of the other Vars that they read"},
     {"live_calls", live_calls, METH_VARARGS, "live_calls(calls, needed, may_raise, operands_if_needed, set_flags): the calls that Vars depend on, last first"},
     {"merge_equal", merge_equal, METH_VARARGS, "merge_equal(live, constants, same, is_needless): drop calls that are equal to earlier ones"},
     {"append_calls", append_calls, METH_VARARGS, "append_calls(lists, calls, layout_of, find_slot, append): fill the lists of TraceArrays"},
