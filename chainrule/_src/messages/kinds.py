@@ -8,7 +8,10 @@ from numpy.linalg import LinAlgError as _NumpyLinAlgError
 
 
 class LinAlgError(RuntimeError, _NumpyLinAlgError):
-    """A matrix has no such decomposition or inverse. Both NumPy's LinAlgError and PyTorch's (a RuntimeError) catch it."""
+    """A matrix has no decomposition or inverse of the requested kind.
+
+    ``except`` clauses for NumPy's LinAlgError and for PyTorch's (a RuntimeError) both catch it.
+    """
 
     __module__ = "chainrule.linalg"
 
