@@ -54,10 +54,11 @@ def letters_of(
 
     A letter in both: these axes have the same index. A letter in the operand only: an element depends on the whole axis. A
     letter in the result only: all elements along its axis depend on the same elements of the operand.
+
     Args:
-            position: the operand's position; only products use it.
+        position: the operand's position; only products use it.
         ndim, out_ndim: how many axes the operand and the result have.
-            output: the index of the output, for operations with several.
+        output: the index of the output, for operations with several.
 
     >>> letters_of("axis", 0, {"axis": -1}, 2, 2)
     ('ab', 'aB')

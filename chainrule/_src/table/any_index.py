@@ -174,7 +174,7 @@ def _merge_to_front(x: Any, axes: list[int]) -> Any:
 
 
 def _flat_indices(shape: tuple[int, ...], arrays: list[tuple[int, Any]]) -> Any:
-    """Return the flat indices along the merged axis that ``_in_front`` makes."""
+    """Return the flat indices along the axis that ``_merge_to_front`` makes."""
     where = 0
     for axis, i in arrays:
         where = where * shape[axis] + nonnegative_indices(i, shape[axis], axis)
