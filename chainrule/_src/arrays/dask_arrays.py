@@ -306,7 +306,7 @@ def _with_all_axes(x: Any, shape: Any, index: tuple[object, ...]) -> tuple[Any, 
 
 
 def _elements_per_chunk(chunks: tuple[int, ...], contained: range) -> list[range]:
-    """Return for each chunk of an axis which of its elements are in ``held``."""
+    """Return for each chunk of an axis which of its elements are in ``contained``."""
     taken = []
     begin = 0
     for n in chunks:

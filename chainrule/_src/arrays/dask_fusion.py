@@ -1,4 +1,4 @@
-"""Task fusion for Dask graphs: all that a gradient computes from one chunk of data becomes one task.
+"""Fuse the tasks of Dask graphs: all operations of a gradient on one chunk of data become one task.
 
 Dask fuses linear chains. A gradient is not a chain: it uses the data, and much of what it computes, twice. As separate tasks
 these steps keep the block in memory, move it between workers, and cost the scheduler more than the arithmetic costs. Here,
