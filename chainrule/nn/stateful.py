@@ -54,7 +54,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """New random numbers."""
+        """Draw new random parameters."""
         _reset(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""``ExplanationData``: a backward pass, and what can be computed from it: its graph, Jacobians, contributions and lessons."""
+"""``ExplanationData``: the data of an explained backward pass: its graph, Jacobians, contributions and lessons."""
 
 from __future__ import annotations
 

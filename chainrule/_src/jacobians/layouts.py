@@ -38,7 +38,7 @@ def lay_out_blocks(
     """Return for each result its Jacobian with respect to each variable.
 
     Args:
-        found: the terms of each.
+        found: the terms, for each result, for each variable.
         results: the values; only their shapes and dtypes are used.
         layout: "dense", "csr", "csc", "coo", "structured" or "auto".
         tensors: whether the caller works with tensors.

@@ -270,7 +270,10 @@ def fit_gradient(
     shapes: list[tuple[int, ...]],
     node: Node | None = None,
 ) -> Tensor:
-    """Return a gradient in its argument's shape (summed over broadcast axes) and dtype. ``shapes``: of all arguments."""
+    """Return a gradient in its argument's shape (summed over broadcast axes) and dtype.
+
+    ``shapes`` are the shapes of all tensor arguments, for the error message.
+    """
     have = result._raw.shape
     if have != shape:
         extra = len(have) - len(shape)

@@ -42,7 +42,7 @@ class _Call:
     """A call of one of the functions below: its options, and ``func`` applied to the inputs.
 
     Attributes:
-        name: of the function.
+        name: the name of the function.
         inputs, outputs: as tuples; ``tuple_in`` and ``tuple_out``: whether they were given as tuples.
         starts: new leaves for the inputs; they are connected to the inputs if the result is recorded.
     """

@@ -76,7 +76,7 @@ class Trace:
     """The record of one call of a function: the starts of its arguments on the tape, and its results.
 
     The call is recorded even in ``no_grad`` and ``inference_mode``. There, the results don't depend on outside values,
-    unless ``linked`` is True: the caller may then ask for cotangents later, outside of these modes.
+    unless ``linked`` is True: the caller may then compute cotangents later, outside of these modes.
 
     Attributes:
         leaves: the leaves of the arguments to differentiate with respect to, as the caller passed them.
