@@ -1,4 +1,7 @@
-"""Helpers of distributions: conversion of operands to one floating dtype, and conditions with possibly known values."""
+"""Helpers of distributions: conversion of operands to one floating dtype, and conditions with possibly known values.
+
+``base`` and the distributions call these functions.
+"""
 
 from __future__ import annotations
 

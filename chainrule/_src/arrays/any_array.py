@@ -1,4 +1,7 @@
-"""Predicates for plain arrays and the values that stand for them in a trace, and arrays with a given memory layout."""
+"""Predicates for plain arrays and the values that stand for them in a trace, and arrays with a given memory layout.
+
+``ops``, ``tape`` and ``compiling`` call these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Observers for ``chainrule explain``: keep freed graphs, and stop at a backward pass."""
+"""Observers for ``chainrule explain``: keep freed graphs, and stop at a backward pass.
+
+``explain`` makes the observers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Render arrays of an explanation as HTML tables, with shapes in the captions and one number format for a whole array."""
+"""Render arrays of an explanation as HTML tables, with shapes in the captions and one number format for a whole array.
+
+``page``, ``sections`` and ``notebooks`` call ``array_table``; ``picture`` calls ``text_rows``.
+"""
 
 from __future__ import annotations
 

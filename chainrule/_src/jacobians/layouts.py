@@ -1,4 +1,7 @@
-"""Convert terms to the requested layout: arrays, SciPy sparse arrays or ``Jacobian`` objects, as blocks or as one matrix."""
+"""Convert terms to the requested layout: arrays, SciPy sparse arrays or ``Jacobian`` objects, as blocks or as one matrix.
+
+``api`` calls ``lay_out_blocks`` and ``lay_out_matrix``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Helpers for the arguments of operations: tensors, their dtypes, ``dim``, and keywords of functions that make tensors."""
+"""Helpers for the arguments of operations: tensors, their dtypes, ``dim``, and keywords of functions that make tensors.
+
+The functions of ``ops`` and ``nn`` call these helpers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Helpers of the kinds: bind a rule's arguments by its parameter names, and undo broadcasting and dtype promotion."""
+"""Helpers of the kinds: bind a rule's arguments by its parameter names, and undo broadcasting and dtype promotion.
+
+``kinds``, ``elementwise`` and ``tangents`` call these functions.
+"""
 
 from __future__ import annotations
 

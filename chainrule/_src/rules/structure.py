@@ -1,5 +1,7 @@
 """The sparsity structure of a primitive's local Jacobians, as declared by ``structure``.
 
+``jacobians`` and ``explaining`` call ``structure_of`` and ``letters_of``.
+
 ==================  ================================================================================================
 ``"diagonal"``      an element of the result depends on the same element of the operand (after broadcasting)
 ``"selection"``     an element of the result is one element of the operand, or does not depend on the operand

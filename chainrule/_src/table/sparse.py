@@ -1,5 +1,7 @@
 """Products and linear systems with sparse matrices. The sparsity pattern is constant; the entries are an operand.
 
+``ops.sparse`` and ``chainrule.sparse`` call the primitives.
+
 SciPy computes. The module is loaded when the first sparse matrix is used, and its primitives are not in ``TABLE``.
 """
 

@@ -1,5 +1,7 @@
 """Reverse mode: record one call of a function, and sweep back from its results to its arguments.
 
+``grad``, ``jacrev``, ``linearize`` and ``jacobians/reverse.py`` make a ``Trace``.
+
 No level is entered. The function's arguments become new leaves on the tape, and the sweep goes from the results to these
 leaves only; all other values that the function used are constants. See docs/author/inside.md.
 """
