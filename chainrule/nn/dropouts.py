@@ -1,4 +1,7 @@
-"""Dropout of elements or whole channels, and ``rrelu`` with its random slopes."""
+"""Dropout of elements or whole channels, and ``rrelu`` with its random slopes.
+
+``chainrule.nn.functional`` exports these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The functions that layers call: affine maps, embeddings, normalization, similarity and attention."""
+"""The functions that layers call: affine maps, embeddings, normalization, similarity and attention.
+
+``chainrule.nn.functional`` exports these functions.
+"""
 
 from __future__ import annotations
 

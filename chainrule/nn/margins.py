@@ -1,4 +1,7 @@
-"""Margin losses, with PyTorch's names, arguments and reductions."""
+"""Margin losses, with PyTorch's names, arguments and reductions.
+
+``chainrule.nn.functional`` exports these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pooling: the mean or the maximum of every window, with PyTorch's names and arguments."""
+"""Pooling: the mean or the maximum of every window, with PyTorch's names and arguments.
+
+``chainrule.nn.functional`` exports these functions.
+"""
 
 from __future__ import annotations
 

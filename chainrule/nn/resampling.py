@@ -1,5 +1,7 @@
 """Resample images and signals: by nearest elements, or by a matrix product along each axis.
 
+``chainrule.nn.functional`` exports these functions.
+
 Linear, cubic and area interpolation are separable. Each axis has a small constant matrix (new, old): the weights of the
 old elements in every new one. Gradients and tangents are products with the same matrix.
 """

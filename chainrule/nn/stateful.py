@@ -1,4 +1,7 @@
-"""Modules with parameters. Initial values have PyTorch's distributions, but not its exact numbers for a seed."""
+"""Modules with parameters. Initial values have PyTorch's distributions, but not its exact numbers for a seed.
+
+``chainrule.nn`` exports these classes.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """``nn`` functions in PyTorch's top-level namespace, whose argument order differs from ``nn.functional``.
 
+The top level of ``chainrule`` exports these functions.
+
 Reductions are numbers (0: none, 1: mean, 2: sum) or names. PyTorch does not document these functions. Its declarations
 state the mean as default, but it applies no reduction by default; neither does this module.
 """

@@ -1,5 +1,7 @@
 """The ``Library`` of Dask's arrays: implementations for rules that keep the chunks, so that data is read once.
 
+``libraries`` imports this module, and ``tape/foreign.py`` calls the implementations.
+
 Loaded with the first Dask array. Most functions are Dask's own. The implementations here use the operand's chunks where
 NumPy's function has only its shape, and can be fused with the elementwise steps around them.
 """

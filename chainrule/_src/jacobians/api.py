@@ -1,4 +1,7 @@
-"""``jacobian``, ``hessian`` and ``jacobian_plan``: check arguments, trace the function, choose a strategy and a layout."""
+"""``jacobian``, ``hessian`` and ``jacobian_plan``: check arguments, trace the function, choose a strategy and a layout.
+
+``chainrule`` exports these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Matrix and tensor products, composed of mm, bmm, mv, dot, and moves of axes."""
+"""Matrix and tensor products, composed of mm, bmm, mv, dot, and moves of axes.
+
+``op`` makes these functions public: ``chainrule.matmul``, ``chainrule.vdot`` …
+"""
 
 from __future__ import annotations
 

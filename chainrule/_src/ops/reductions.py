@@ -1,4 +1,7 @@
-"""PyTorch's reductions, with ``dim`` and ``keepdim`` (or NumPy's ``axis`` and ``keepdims``)."""
+"""PyTorch's reductions, with ``dim`` and ``keepdim`` (or NumPy's ``axis`` and ``keepdims``).
+
+``op`` makes these functions public: ``chainrule.sum``, ``chainrule.prod`` …
+"""
 
 from __future__ import annotations
 

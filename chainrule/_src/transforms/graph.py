@@ -1,4 +1,7 @@
-"""The graph of operations: its nodes and edges, hooks on gradients, and hooks on values saved for the backward pass."""
+"""The graph of operations: its nodes and edges, hooks on gradients, and hooks on values saved for the backward pass.
+
+``chainrule.autograd.graph`` exports the public names.
+"""
 
 from __future__ import annotations
 
