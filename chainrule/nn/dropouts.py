@@ -121,7 +121,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 @op("nn.functional.feature_alpha_dropout feature_alpha_dropout", sample="rand(2, 3), training=True")
 @takes_tensors
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Like :func:`alpha_dropout`, for whole channels (axis 1)."""
+    """Compute :func:`alpha_dropout`, for whole channels (axis 1)."""
     return _alpha_drop(input, p, training, inplace, True)
 
 

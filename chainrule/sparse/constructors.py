@@ -123,7 +123,7 @@ def diags(diagonals: Any, offsets: Any = 0, shape: tuple[int, int] | None = None
 
 
 def diags_array(diagonals: object, *, offsets: object = 0, shape: tuple[int, int] | None = None) -> SparseArray:
-    """Like :func:`diags`."""
+    """Call :func:`diags`, under SciPy's newer name."""
     return diags(diagonals, offsets, shape)
 
 

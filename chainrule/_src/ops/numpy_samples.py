@@ -246,7 +246,7 @@ def _histogram(
     density: bool | None = None,
     weights: Any = None,
 ) -> tuple[AnyArray, AnyArray]:
-    """Counts have no derivative. Weights have one, and so have edges computed from the samples' extremes."""
+    """Compute ``np.histogram``. Weights have a derivative, and so have edges computed from the samples' extremes."""
     if weights is not None and tuple(np.shape(weights)) != tuple(np.shape(a)):
         raise ValueError("weights should have the same shape as a.")
     edges = _histogram_bin_edges(a, bins, range, weights)

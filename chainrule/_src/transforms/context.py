@@ -188,7 +188,7 @@ class _Twice(OpenRow):
 
     def __init__(self) -> None:
         def delayed_error(x: object) -> object:
-            """Raises when a gradient arrives."""
+            """Raise when a gradient arrives."""
             return x
 
         super().__init__(delayed_error, "function")
