@@ -1,5 +1,7 @@
 """NumPy's statistics of samples for tensors: covariances, quantiles without NaN, histograms, and set operations.
 
+NumPy calls them through ``__array_function__`` (``tape.protocol``).
+
 The bin of a sample, and which samples are distinct, have no derivative. Weights and the values themselves have one.
 """
 

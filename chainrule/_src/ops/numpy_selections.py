@@ -1,5 +1,7 @@
 """NumPy's insertions, partitions, choices and piecewise functions for tensors, and functions along an axis.
 
+NumPy calls them through ``__array_function__`` (``tape.protocol``).
+
 Each computes from plain values where elements go, and then moves them with primitives, which have transposes.
 """
 

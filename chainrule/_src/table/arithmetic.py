@@ -1,4 +1,7 @@
-"""Arithmetic: sums, products, quotients, powers, and the parts of complex numbers."""
+"""Arithmetic: sums, products, quotients, powers, and the parts of complex numbers.
+
+``ops.elementwise`` makes the public functions.
+"""
 
 from __future__ import annotations
 

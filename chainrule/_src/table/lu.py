@@ -1,5 +1,7 @@
 """LU decomposition with partial pivoting, of the matrices in the last two axes.
 
+``ops.linalg.factors`` applies the primitives.
+
 NumPy has no public function for it. NumPy's LAPACK is called directly where that is possible. Otherwise, and for stacks of
 small matrices, columns are eliminated recursively (Toledo, 1997, "Locality of reference in LU decomposition with partial
 pivoting"), so that nearly all work is matrix products. The rules are those of Giles (2008), extended to non-square

@@ -1,4 +1,7 @@
-"""Scatter with a product, a maximum or a minimum as the reduction. (Sums are ``scatter_add``.)"""
+"""Scatter with a product, a maximum or a minimum as the reduction. (Sums are ``scatter_add``.)
+
+``ops.scattering`` applies them.
+"""
 
 from __future__ import annotations
 

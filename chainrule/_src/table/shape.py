@@ -1,5 +1,7 @@
 """Moves of elements: each is linear, and its transpose moves the elements back.
 
+``ops.shaping``, ``ops.joining`` and ``ops.splitting`` apply them.
+
 Axes are counted from the end. A primitive marked ``view`` shares memory with its operand where NumPy's function does.
 """
 

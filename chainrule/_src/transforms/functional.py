@@ -1,4 +1,7 @@
-"""Derivatives of functions of tensors, with the API of ``torch.autograd.functional``."""
+"""Derivatives of functions of tensors, with the API of ``torch.autograd.functional``.
+
+``chainrule.autograd.functional`` exports the public names.
+"""
 
 from __future__ import annotations
 
