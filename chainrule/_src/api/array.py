@@ -215,7 +215,7 @@ class Array(ArrayMethods):
     def __array__(self, dtype: NumpyDType | None = None, copy: bool | None = None) -> ndarray:
         if left_to_us():
             return no_array()
-        recorded = LOCAL.recorder is not None and LOCAL.recorder.plain  # a recorder must see the conversion
+        recorded = LOCAL.recorder is not None and LOCAL.recorder.plain  # the recorder must record the conversion
         if (
             (dtype is None or np.dtype(dtype) == _OBJECT)
             and (recorded or not is_plain(self))
@@ -895,7 +895,7 @@ def takes_arrays(
 ) -> AnyFunction:
     """Wrap a function of tensors so that it accepts Arrays, and then returns Arrays.
 
-    ``full`` is called instead if there are Arrays or keywords. ``public`` returns the function that operands' protocols see.
+    ``full`` is called instead if there are Arrays or keywords. ``public`` returns the function that is passed to the operands' protocols.
     """
     full = function if full is None else full
 

@@ -1,6 +1,7 @@
 """``show``: complete a public module, so that ``dir``, ``help``, error messages and pickling use its public names.
 
-Type checkers do not see what ``show`` adds. So they report misspelt names, which a module's ``__getattr__`` would hide.
+``show`` adds ``__getattr__`` at run time. Type checkers therefore report misspelt names, which a ``__getattr__`` in the
+source of a module would hide.
 """
 
 from __future__ import annotations
