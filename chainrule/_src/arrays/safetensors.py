@@ -15,7 +15,7 @@ NamedArrays = dict[str, NumpyArray]
 
 
 class BadFile(ValueError):
-    """A file is damaged, or not in the format that its name says."""
+    """A file is damaged, or does not have the format of its name."""
 
     __module__ = "chainrule.serialization"
 
