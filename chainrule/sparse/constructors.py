@@ -1,4 +1,7 @@
-"""Constructors with the names and arguments of ``scipy.sparse``, for matrices with differentiable entries."""
+"""Constructors with the names and arguments of ``scipy.sparse``, for matrices with differentiable entries.
+
+``chainrule.sparse`` exports these functions; all return a ``SparseArray``.
+"""
 
 from __future__ import annotations
 

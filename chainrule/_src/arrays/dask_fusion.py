@@ -2,7 +2,7 @@
 
 ``dask_arrays.computed`` calls ``grouped``.
 
-Dask fuses linear chains. A gradient is not a chain: it uses the data, and much of what it computes, twice. As separate tasks
+Dask fuses linear chains. A gradient is not a chain: it uses the data and many intermediate results twice. As separate tasks
 these steps keep the block in memory, move it between workers, and cost the scheduler more than the arithmetic costs. Here,
 tasks for the same block position are merged into a group, which returns the results that other groups need.
 

@@ -1,4 +1,7 @@
-"""Read and write the safetensors file format, with the library of that name (``pip install chainrule[safetensors]``)."""
+"""Read and write the safetensors file format, with the library of that name (``pip install chainrule[safetensors]``).
+
+``chainrule.serialization`` calls ``write`` and ``read``.
+"""
 
 from __future__ import annotations
 

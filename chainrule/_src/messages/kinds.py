@@ -1,4 +1,7 @@
-"""Exception types that chainrule defines."""
+"""Exception types that chainrule defines.
+
+The modules of ``messages`` create the exceptions, and ``chainrule`` exports the types that users catch.
+"""
 
 from __future__ import annotations
 

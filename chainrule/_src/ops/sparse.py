@@ -1,4 +1,7 @@
-"""Products of SciPy's sparse matrices and linear operators with tensors and Arrays: ``A @ u``, ``u @ A``."""
+"""Products of SciPy's sparse matrices and linear operators with tensors and Arrays: ``A @ u``, ``u @ A``.
+
+``ops.array`` and ``chainrule.sparse`` call these functions.
+"""
 
 from __future__ import annotations
 

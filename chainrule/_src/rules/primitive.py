@@ -67,7 +67,8 @@ def code_of(function: Rule) -> CodeType:
         return getattr(function, "__wrapped__", function).__code__
     except AttributeError:
         raise TableError(
-            f"a rule must be a Python function whose parameter names say what it reads: write {function!r} as a lambda"
+            "a rule must be a Python function whose parameter names state the values that it reads: write "
+            f"{function!r} as a lambda"
         ) from None
 
 
