@@ -109,7 +109,7 @@ def acosh(input: Any, *, out: Any = ...) -> Any:
 def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Tensor:
     """Return the means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
 def adaptive_max_pool1d(input: Tensor, output_size: ShapeLike) -> tuple[Tensor, Tensor]:
-    """Like :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
+    """Compute :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
 def add(input: TensorLike, other: TensorLike, *old: Any, alpha: TensorLike = ..., out: Tensor | None = ...) -> Tensor:
     """Return input + alpha·other."""
 def addbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ..., out: Tensor | None = ...) -> Tensor:
@@ -201,16 +201,16 @@ def avg_pool1d(input: Tensor, kernel_size: object, stride: object = ..., padding
 def baddbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ..., out: Tensor | None = ...) -> Tensor:
     """Return beta·input + alpha·(batch1 @ batch2)."""
 def bartlett_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
-    """Like :func:`signal.windows.bartlett`; periodic by default."""
+    """Compute :func:`signal.windows.bartlett`; periodic by default."""
 def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: builtins.bool, momentum: builtins.float, eps: builtins.float, cudnn_enabled: builtins.bool = ...) -> Tensor:
-    """Like :func:`nn.functional.batch_norm`, with the weight and bias before the running statistics."""
+    """Compute :func:`nn.functional.batch_norm`, with the weight and bias before the running statistics."""
 def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Generator | None = ..., out: Tensor | None = ...) -> Tensor:
     """Return 1 with the probability given by each element (or with probability ``p`` for all), else 0."""
 bfloat16: __Named
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """Return Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1), (..., in2) and a weight (out, in1, in2)."""
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = ..., pos_weight: Tensor | None = ..., reduction: object = ...) -> Tensor:
-    """Like :func:`nn.functional.binary_cross_entropy_with_logits`."""
+    """Compute :func:`nn.functional.binary_cross_entropy_with_logits`."""
 def bincount(input: Tensor, weights: object = ..., minlength: builtins.int = ...) -> Tensor:
     """Return how often every non-negative integer occurs; with weights, the sum of their weights."""
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = ...) -> Tensor:
@@ -228,7 +228,7 @@ def bitwise_right_shift(input: Any, other: Any, *, out: Any = ...) -> Any:
 def bitwise_xor(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return the bits set in exactly one of two elements."""
 def blackman_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
-    """Like :func:`signal.windows.blackman`; periodic by default."""
+    """Compute :func:`signal.windows.blackman`; periodic by default."""
 def block_diag(*tensors: Tensor) -> Tensor:
     """Return a block diagonal matrix of the given matrices."""
 def bmm(input: TensorLike, other: TensorLike, *, out: Tensor | None = ...) -> Tensor:
@@ -326,7 +326,7 @@ def cos(input: Any, *, out: Any = ...) -> Any:
 def cosh(input: Any, *, out: Any = ...) -> Any:
     """Return the hyperbolic cosine."""
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., reduction: object = ...) -> Tensor:
-    """Like :func:`nn.functional.cosine_embedding_loss`."""
+    """Compute :func:`nn.functional.cosine_embedding_loss`."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
     """Return the cosine of the angle between vectors along ``dim``; norms count as at least ``eps``."""
 def count_nonzero(input: TensorLike, dim: Dims = ...) -> Tensor:
@@ -389,7 +389,7 @@ e: builtins.float
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """Compute an Einstein summation. It is recorded as the primitives it consists of: permute, reshape and bmm."""
 def embedding(weight: Tensor, indices: Tensor, padding_idx: builtins.int = ..., scale_grad_by_freq: builtins.bool = ..., sparse: builtins.bool = ...) -> Tensor:
-    """Like :func:`nn.functional.embedding` of ``indices`` and ``weight``; a negative ``padding_idx`` means no padding."""
+    """Compute :func:`nn.functional.embedding` of ``indices`` and ``weight``; a negative ``padding_idx`` means no padding."""
 def empty(*size: ShapeLike, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: object = ...) -> Tensor:
     """Return uninitialized memory of a shape."""
 def empty_like(input: Tensor, *, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: object = ...) -> Tensor:
@@ -417,7 +417,7 @@ def expm1(input: Any, *, out: Any = ...) -> Any:
 def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Return the identity matrix (n rows, m columns)."""
 def feature_alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """Like :func:`alpha_dropout`, for whole channels (axis 1)."""
+    """Compute :func:`alpha_dropout`, for whole channels (axis 1)."""
 def fill(input: Tensor, value: TensorLike) -> Tensor:
     """Return a copy filled with a number or a 0-d tensor; the gradient flows to the tensor."""
 def fix(input: Any, *, out: Any = ...) -> Any:
@@ -496,15 +496,15 @@ def gt(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return whether x is greater than y."""
 half: _dtype
 def hamming_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
-    """Like :func:`signal.windows.hamming`; periodic by default."""
+    """Compute :func:`signal.windows.hamming`; periodic by default."""
 def hann_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
-    """Like :func:`signal.windows.hann`; periodic by default."""
+    """Compute :func:`signal.windows.hann`; periodic by default."""
 def hardshrink(input: Tensor, lambd: builtins.float = ...) -> Tensor:
     """Return x where |x| is over lambd, else 0."""
 def heaviside(input: TensorLike, values: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return 0 where input is negative, ``values`` where it is 0, else 1."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., reduction: object = ...) -> Tensor:
-    """Like :func:`nn.functional.hinge_embedding_loss`."""
+    """Compute :func:`nn.functional.hinge_embedding_loss`."""
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return how many elements are in each of ``bins`` equal intervals from ``min`` to ``max`` (both 0: the data's range)."""
 def histogram(input: Tensor, bins: Any, *, range: Any = ..., weight: Tensor | None = ..., density: builtins.bool = ...) -> Any:
@@ -543,7 +543,7 @@ def initial_seed() -> builtins.int:
 def inner(input: TensorLike, other: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return the sums of products over the last axes of both tensors."""
 def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: builtins.bool, momentum: builtins.float, eps: builtins.float, cudnn_enabled: builtins.bool = ...) -> Tensor:
-    """Like :func:`nn.functional.instance_norm`, with the weight and bias before the running statistics."""
+    """Compute :func:`nn.functional.instance_norm`, with the weight and bias before the running statistics."""
 int: _dtype
 int16: _dtype
 int32: _dtype
@@ -600,9 +600,9 @@ def istft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = 
 def jacobian_plan(function: AnyFunction, x: object, *, layout: str = ..., strategy: str | None = ..., memory: builtins.int = ...) -> Plan:
     """Return the plan of ``jacobian(function, x, layout=..., strategy=...)`` and the costs of other strategies; print it."""
 def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
-    """Like :func:`signal.windows.kaiser`; periodic by default."""
+    """Compute :func:`signal.windows.kaiser`; periodic by default."""
 def kl_div(input: Tensor, target: Tensor, reduction: object = ..., *, log_target: builtins.bool = ...) -> Tensor:
-    """Like :func:`nn.functional.kl_div`, without ``"batchmean"``."""
+    """Compute :func:`nn.functional.kl_div`, without ``"batchmean"``."""
 def kron(input: TensorLike, other: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """Return the Kronecker product."""
 def kthvalue(input: TensorLike, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
@@ -671,7 +671,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = .
 def manual_seed(seed: builtins.int) -> Generator:
     """Seed the default generator."""
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., reduction: object = ...) -> Tensor:
-    """Like :func:`nn.functional.margin_ranking_loss`."""
+    """Compute :func:`nn.functional.margin_ranking_loss`."""
 def masked_fill(input: Tensor, mask: TensorLike, value: TensorLike) -> Tensor:
     """Return a copy with a value (a number or 0-d tensor) where the mask is True."""
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
@@ -685,7 +685,7 @@ def matrix_exp(A: Tensor) -> Tensor:
 def matrix_power(A: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """Return the n-th power of square matrices; for negative n, of the inverse."""
 def max(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, other: Any = ..., out: Tensor | None = ...) -> Any:
-    """Return the maximum of all elements; with ``dim`` (values, indices); with another tensor the elementwise maximum."""
+    """Return the maximum of all elements, ``(values, indices)`` along ``dim``, or the elementwise maximum with a tensor."""
 def max_pool1d(input: Tensor, kernel_size: Any, stride: Any | None = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """Return the maximum of every window along the last axis. Of equal elements the first gets the gradient."""
 def max_pool2d(input: Tensor, kernel_size: Any, stride: Any | None = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
@@ -701,7 +701,7 @@ def median(input: TensorLike, dim: builtins.int | None = ..., keepdim: builtins.
 def meshgrid(*tensors: Tensor, indexing: str = ...) -> tuple[Tensor, ...]:
     """Return coordinate grids: the i-th result varies along axis i (with "xy", axes 0 and 1 are exchanged)."""
 def min(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, other: Any = ..., out: Tensor | None = ...) -> Any:
-    """Return the minimum of all elements; with ``dim`` (values, indices); with another tensor the elementwise minimum."""
+    """Return the minimum of all elements, ``(values, indices)`` along ``dim``, or the elementwise minimum with a tensor."""
 def minimum(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Return the smaller of two elements; NaN where either is NaN."""
 def mm(input: TensorLike, other: TensorLike, *, out: Tensor | None = ...) -> Tensor:
@@ -786,7 +786,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
 def poisson(input: Tensor, generator: Generator | None = ...) -> Tensor:
     """Return Poisson numbers with the rate given by each element."""
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: builtins.bool, full: builtins.bool, eps: builtins.float, reduction: object) -> Tensor:
-    """Like :func:`nn.functional.poisson_nll_loss`."""
+    """Compute :func:`nn.functional.poisson_nll_loss`."""
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the complex tensor with an absolute value and an angle."""
 def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -1017,7 +1017,7 @@ def tril(input: TensorLike, diagonal: builtins.int = ..., *, out: Tensor | None 
 def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: DTypeLike = ..., device: DeviceLike = ...) -> Tensor:
     """Return the row and column indices of the lower triangle."""
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: builtins.float = ..., p: builtins.float = ..., eps: builtins.float = ..., swap: builtins.bool = ..., reduction: object = ...) -> Tensor:
-    """Like :func:`nn.functional.triplet_margin_loss`."""
+    """Compute :func:`nn.functional.triplet_margin_loss`."""
 def triu(input: TensorLike, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the upper triangle of matrices, from a diagonal on, with zeros elsewhere."""
 def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: DTypeLike = ..., device: DeviceLike = ...) -> Tensor:

@@ -67,7 +67,7 @@ def custom_fwd(fwd: None = None, *, device_type: str, cast_inputs: object = None
 @overload
 def custom_fwd(fwd: T, *, device_type: str, cast_inputs: object = None) -> T: ...
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: object = None) -> Any:
-    """Return the ``forward`` of a Function unchanged, or with options only a decorator that does."""
+    """Return the ``forward`` of a Function unchanged; with options only, return a decorator."""
     return fwd if fwd is not None else lambda function: function
 
 
@@ -76,7 +76,7 @@ def custom_bwd(bwd: None = None, *, device_type: str) -> Callable[[T], T]: ...
 @overload
 def custom_bwd(bwd: T, *, device_type: str) -> T: ...
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """Return the ``backward`` of a Function unchanged, or with options only a decorator that does."""
+    """Return the ``backward`` of a Function unchanged; with options only, return a decorator."""
     return bwd if bwd is not None else lambda function: function
 
 

@@ -50,7 +50,7 @@ def disable(fn: None = None, recursive: bool = True, *, reason: str | None = Non
 @overload
 def disable(fn: T, recursive: bool = True, *, reason: str | None = None) -> T: ...
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """Return the function unchanged, or with options only a decorator that does: compiled functions may call it."""
+    """Return the function unchanged; with options only, return a decorator: compiled functions may call it."""
     return fn if callable(fn) else lambda function: function
 
 

@@ -126,7 +126,7 @@ def ignore(drop: bool = False, **options: object) -> Callable[[T], T]: ...
 @overload
 def ignore(drop: T, **options: object) -> T: ...
 def ignore(drop: Any = False, **options: object) -> Any:
-    """Return the function unchanged, or with options only a decorator that does."""
+    """Return the function unchanged; with options only, return a decorator."""
     return drop if callable(drop) else lambda function: function
 
 

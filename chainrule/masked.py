@@ -56,7 +56,7 @@ def _masked(name: str, neutral: object, function: AnyFunction) -> AnyFunction:
         return function(x, dim, **options)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"Like :func:`{name}`, of the elements where ``mask`` is True."
+    call.__doc__ = f"Compute :func:`{name}` of the elements where ``mask`` is True."
     return call
 
 

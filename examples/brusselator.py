@@ -85,8 +85,8 @@ def alternatives() -> dict[str, Callable[[], Any]]:
         "chainrule.scipy.solve_ivp": lambda: (
             cr.scipy.solve_ivp(rates, (0, 1), start, method="BDF").y["u"][..., -1].ravel()
         ),
-        "SciPy, told the pattern": lambda: by_differences(24, jac_sparsity=pattern).y[:576, -1],
-        "SciPy, by itself": lambda: by_differences(24).y[:576, -1],
+        "SciPy, with the pattern": lambda: by_differences(24, jac_sparsity=pattern).y[:576, -1],
+        "SciPy, without the pattern": lambda: by_differences(24).y[:576, -1],
     }
 
 

@@ -106,8 +106,8 @@ def alternatives() -> dict[str, Callable[[], Any]]:
     return {
         "chainrule, compile=True": lambda: cr.scipy.least_squares(residuals, start, compile=True, **OPTIONS).cost,
         "chainrule": lambda: cr.scipy.least_squares(residuals, start, **OPTIONS).cost,
-        "SciPy, told the pattern": lambda: least_squares(of_vector, flat, jac_sparsity=pattern, **OPTIONS).cost,
-        "SciPy, by itself": lambda: least_squares(of_vector, flat, **OPTIONS).cost,
+        "SciPy, with the pattern": lambda: least_squares(of_vector, flat, jac_sparsity=pattern, **OPTIONS).cost,
+        "SciPy, without the pattern": lambda: least_squares(of_vector, flat, **OPTIONS).cost,
     }
 
 

@@ -1,1 +1,4 @@
-"""What chainrule is made of. ``chainrule/README.md`` says which room holds what; nothing here is public."""
+"""The implementation of chainrule. All names here are private.
+
+``chainrule/README.md`` lists the packages from the highest level to the lowest.
+"""

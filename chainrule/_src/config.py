@@ -1,4 +1,7 @@
-"""Settings read once, from the environment, before anything else is imported."""
+"""Settings from the environment, read once when this module is imported. All packages read them; it imports nothing else.
+
+``THREADS`` is the number of threads, which ``set_num_threads`` changes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ def _is_on(name: str, default: str = "0") -> bool:
 #: Keep freed array memory in the process instead of giving it back to the kernel (glibc only). See docs/performance.md.
 KEEP_MEMORY = _is_on("CHAINRULE_KEEP_MEMORY", "1")
 
-#: Check every row that ``chainrule.primitive`` declares with ``rulecheck``, at once.
+#: Check every op definition of ``chainrule.primitive`` with ``rulecheck`` when it is declared.
 CHECK_ROWS = _is_on("CHAINRULE_CHECK_ROWS")
 
 #: Copy every plain NumPy array that the tape saves, whatever its size. See docs/guide/numerics.md.
@@ -26,7 +29,7 @@ NATIVE = _is_on("CHAINRULE_NATIVE", "1")
 
 
 class Threads:
-    """How many threads share a large step: what the user chose, or as many as there are processors for this process."""
+    """The number of threads that share a large step: the user's choice, or the number of processors of this process."""
 
     def __init__(self, chosen: int) -> None:
         self._chosen = chosen
@@ -37,19 +40,19 @@ class Threads:
         return self._chosen or processors()
 
     def choose(self, count: int) -> None:
-        """Take a number, and tell those who follow it."""
+        """Set the number, and call the registered functions with it."""
         self._chosen = count
         for follower in self._followers:
             follower(count)
 
     def follow(self, follower: Callable[[int], object]) -> None:
-        """Call ``follower`` with the number, now and whenever it changes."""
+        """Call ``follower`` with the number, and register it for later changes."""
         self._followers.append(follower)
         follower(self.count)
 
 
 def processors() -> int:
-    """How many processors this process may use: those it may run on, and what its container has of them."""
+    """Return how many processors this process may use: the processors it may run on, limited by the quota of its container."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as limits:

@@ -1,4 +1,4 @@
-"""The Bernoulli distribution."""
+"""The Bernoulli distribution. ``chainrule.distributions`` exports ``Bernoulli``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The categorical distribution."""
+"""The categorical distribution. ``chainrule.distributions`` exports ``Categorical``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Constraints on parameters and values, with the names of ``torch.distributions.constraints``."""
+"""Constraints on parameters and values, with the names of ``torch.distributions.constraints``.
+
+Distributions declare them for their parameters and values; ``transform_to`` and ``biject_to`` take them.
+"""
 
 from __future__ import annotations
 

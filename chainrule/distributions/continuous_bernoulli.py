@@ -1,4 +1,4 @@
-"""The continuous Bernoulli distribution."""
+"""The continuous Bernoulli distribution. ``chainrule.distributions`` exports ``ContinuousBernoulli``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Distributions of counts: binomial, geometric, negative binomial and multinomial."""
+"""Distributions of counts: binomial, geometric, negative binomial and multinomial.
+
+``chainrule.distributions`` exports ``Binomial``, ``NegativeBinomial``, ``Geometric`` and ``Multinomial``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The Dirichlet distribution, and the LKJ distribution of correlation matrices."""
+"""The Dirichlet distribution, and the LKJ distribution of correlation matrices.
+
+``chainrule.distributions`` exports ``Dirichlet`` and ``LKJCholesky``.
+"""
 
 from __future__ import annotations
 

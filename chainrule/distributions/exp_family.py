@@ -1,4 +1,4 @@
-"""The base class of exponential families."""
+"""The base class of exponential families. ``chainrule.distributions`` exports ``ExponentialFamily``."""
 
 from __future__ import annotations
 

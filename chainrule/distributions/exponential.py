@@ -1,4 +1,4 @@
-"""The exponential distribution."""
+"""The exponential distribution. ``chainrule.distributions`` exports ``Exponential``."""
 
 from __future__ import annotations
 

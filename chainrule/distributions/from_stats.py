@@ -1,5 +1,7 @@
 """Distributions whose formulas are those of ``chainrule.stats``, with PyTorch's names and parameters.
 
+``chainrule.distributions`` exports these classes.
+
 A class declares the distribution in ``_stats``, and its shape parameters, location and scale in ``_arguments``. Samples are
 quantiles of uniform numbers, or numbers drawn by NumPy (``_draw``) with implicit derivatives in the shape parameters.
 """

@@ -1,4 +1,4 @@
-"""``Independent``: reinterpret batch axes as event axes."""
+"""``Independent``: reinterpret batch axes as event axes. ``chainrule.distributions`` exports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Kullback–Leibler divergences between distributions."""
+"""Kullback–Leibler divergences between distributions.
+
+``chainrule.distributions`` exports ``kl_divergence`` and ``register_kl``.
+"""
 
 from __future__ import annotations
 

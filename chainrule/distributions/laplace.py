@@ -1,4 +1,4 @@
-"""The Laplace distribution."""
+"""The Laplace distribution. ``chainrule.distributions`` exports ``Laplace``."""
 
 from __future__ import annotations
 

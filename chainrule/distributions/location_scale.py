@@ -1,4 +1,7 @@
-"""The base of symmetric location-scale distributions."""
+"""The base of symmetric location-scale distributions.
+
+``Normal``, ``Laplace`` and classes of ``from_stats`` inherit from it.
+"""
 
 from __future__ import annotations
 

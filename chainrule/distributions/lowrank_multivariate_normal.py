@@ -1,4 +1,7 @@
-"""The multivariate normal distribution whose covariance is a matrix of low rank plus a diagonal."""
+"""The multivariate normal distribution whose covariance is a matrix of low rank plus a diagonal.
+
+``chainrule.distributions`` exports ``LowRankMultivariateNormal``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixtures of distributions of one family."""
+"""Mixtures of distributions of one family. ``chainrule.distributions`` exports ``MixtureSameFamily``."""
 
 from __future__ import annotations
 

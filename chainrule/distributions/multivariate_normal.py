@@ -1,4 +1,4 @@
-"""The multivariate normal distribution."""
+"""The multivariate normal distribution. ``chainrule.distributions`` exports ``MultivariateNormal``."""
 
 from __future__ import annotations
 

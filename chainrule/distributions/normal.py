@@ -1,4 +1,4 @@
-"""The normal distribution."""
+"""The normal distribution. ``chainrule.distributions`` exports ``Normal``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Distributions of one-hot vectors, and their continuous relaxations."""
+"""Distributions of one-hot vectors, and their continuous relaxations.
+
+``chainrule.distributions`` exports ``OneHotCategorical``, ``OneHotCategoricalStraightThrough``,
+``RelaxedOneHotCategorical`` and ``RelaxedBernoulli``.
+"""
 
 from __future__ import annotations
 

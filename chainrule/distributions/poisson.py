@@ -1,4 +1,4 @@
-"""The Poisson distribution."""
+"""The Poisson distribution. ``chainrule.distributions`` exports ``Poisson``."""
 
 from __future__ import annotations
 

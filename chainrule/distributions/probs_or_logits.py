@@ -1,4 +1,7 @@
-"""The base of discrete distributions that are parameterized by probabilities or logits."""
+"""The base of discrete distributions that are parameterized by probabilities or logits.
+
+``Bernoulli``, ``Categorical`` and other discrete distributions inherit from it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``TransformedDistribution``: the distribution of a transformed value."""
+"""``TransformedDistribution``: the distribution of a transformed value.
+
+Inputs are a base distribution and a list of ``transforms``; ``LogNormal`` and others inherit from it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The uniform distribution."""
+"""The uniform distribution. ``chainrule.distributions`` exports ``Uniform``."""
 
 from __future__ import annotations
 

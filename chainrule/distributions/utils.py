@@ -1,4 +1,7 @@
-"""Helpers for distributions, with the names of ``torch.distributions.utils``."""
+"""Helpers for distributions, with the names of ``torch.distributions.utils``.
+
+The distributions call these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Wishart distribution."""
+"""The Wishart distribution. ``chainrule.distributions`` exports ``Wishart``."""
 
 from __future__ import annotations
 

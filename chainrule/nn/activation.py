@@ -1,4 +1,4 @@
-"""Activations, with PyTorch's names and arguments."""
+"""Activations, with PyTorch's names and arguments. ``chainrule.nn.functional`` exports these functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Functions that rearrange channels, or normalize by neighbouring channels."""
+"""Functions that rearrange channels, or normalize by neighbouring channels.
+
+``chainrule.nn.functional`` exports these functions.
+"""
 
 from __future__ import annotations
 

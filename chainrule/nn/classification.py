@@ -1,4 +1,7 @@
-"""Losses of scores and probabilities of classes, with PyTorch's names, arguments and reductions."""
+"""Losses of scores and probabilities of classes, with PyTorch's names, arguments and reductions.
+
+``chainrule.nn.functional`` exports these functions.
+"""
 
 from __future__ import annotations
 

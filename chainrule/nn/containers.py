@@ -1,4 +1,7 @@
-"""Containers of modules (``Sequential``, ``ModuleList``, ``ModuleDict``) and of parameters."""
+"""Containers of modules (``Sequential``, ``ModuleList``, ``ModuleDict``) and of parameters.
+
+``chainrule.nn`` exports these classes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Convolutions, transposed convolutions, ``unfold`` and ``fold``, with PyTorch's names and arguments."""
+"""Convolutions, transposed convolutions, ``unfold`` and ``fold``, with PyTorch's names and arguments.
+
+``chainrule.nn.functional`` exports these functions.
+"""
 
 from __future__ import annotations
 

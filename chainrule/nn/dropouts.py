@@ -1,4 +1,7 @@
-"""Dropout of elements or whole channels, and ``rrelu`` with its random slopes."""
+"""Dropout of elements or whole channels, and ``rrelu`` with its random slopes.
+
+``chainrule.nn.functional`` exports these functions.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +121,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 @op("nn.functional.feature_alpha_dropout feature_alpha_dropout", sample="rand(2, 3), training=True")
 @takes_tensors
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Like :func:`alpha_dropout`, for whole channels (axis 1)."""
+    """Compute :func:`alpha_dropout`, for whole channels (axis 1)."""
     return _alpha_drop(input, p, training, inplace, True)
 
 

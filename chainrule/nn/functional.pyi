@@ -9,9 +9,9 @@ from collections.abc import Callable
 def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Tensor:
     """Return the means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
 def adaptive_avg_pool2d(input: Tensor, output_size: object) -> Tensor:
-    """Like :func:`adaptive_avg_pool1d`, over the last two axes; None keeps a size."""
+    """Compute :func:`adaptive_avg_pool1d`, over the last two axes; None keeps a size."""
 def adaptive_avg_pool3d(input: Tensor, output_size: object) -> Tensor:
-    """Like :func:`adaptive_avg_pool1d`, over the last three axes; None keeps a size."""
+    """Compute :func:`adaptive_avg_pool1d`, over the last three axes; None keeps a size."""
 def adaptive_max_pool1d(input: Tensor, output_size: object, return_indices: bool = ...) -> Any:
     """Return the maxima of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
 def adaptive_max_pool2d(input: Tensor, output_size: object, return_indices: bool = ...) -> Any:
@@ -25,9 +25,9 @@ def alpha_dropout(input: Tensor, p: float = ..., training: bool = ..., inplace: 
 def avg_pool1d(input: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., ceil_mode: bool = ..., count_include_pad: bool = ...) -> Tensor:
     """Return the mean of every window along the last axis."""
 def avg_pool2d(input: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., ceil_mode: bool = ..., count_include_pad: bool = ..., divisor_override: int | None = ...) -> Tensor:
-    """Like :func:`avg_pool1d`, over the last two axes; ``divisor_override`` replaces the number of elements."""
+    """Compute :func:`avg_pool1d`, over the last two axes; ``divisor_override`` replaces the number of elements."""
 def avg_pool3d(input: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., ceil_mode: bool = ..., count_include_pad: bool = ..., divisor_override: int | None = ...) -> Tensor:
-    """Like :func:`avg_pool2d`, over the last three axes."""
+    """Compute :func:`avg_pool2d`, over the last three axes."""
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = ..., bias: Tensor | None = ..., training: bool = ..., momentum: float = ..., eps: float = ...) -> Tensor:
     """Normalize every channel (axis 1) to mean 0 and standard deviation 1, then multiply by weight and add bias."""
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
@@ -77,7 +77,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = ..., max_
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = ..., max_norm: float | None = ..., norm_type: float = ..., scale_grad_by_freq: bool = ..., mode: str = ..., sparse: bool = ..., per_sample_weights: Tensor | None = ..., include_last_offset: bool = ..., padding_idx: int | None = ...) -> Tensor:
     """Return the sum, mean or maximum of the rows of ``weight`` (n, width) for each bag of indices."""
 def feature_alpha_dropout(input: Tensor, p: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor:
-    """Like :func:`alpha_dropout`, for whole channels (axis 1)."""
+    """Compute :func:`alpha_dropout`, for whole channels (axis 1)."""
 def fold(input: Tensor, output_size: ShapeLike, kernel_size: ShapeLike, dilation: ShapeLike = ..., padding: ShapeLike = ..., stride: ShapeLike = ...) -> Tensor:
     """Return the transpose of :func:`unfold`: columns (n, channels·kernel, blocks), each added where its block was."""
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: TensorLike, full: bool = ..., eps: float = ..., reduction: str = ...) -> Tensor:
@@ -107,7 +107,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = ..., siz
 def huber_loss(input: Tensor, target: Tensor, reduction: str = ..., delta: float = ..., weight: Tensor | None = ...) -> Tensor:
     """Return the mean of d²/2 where d = |input − target| is less than delta, and of delta·(d − delta/2) elsewhere."""
 def instance_norm(input: Tensor, running_mean: Tensor | None = ..., running_var: Tensor | None = ..., weight: Tensor | None = ..., bias: Tensor | None = ..., use_input_stats: bool = ..., momentum: float = ..., eps: float = ...) -> Tensor:
-    """Like :func:`batch_norm`, with each example's own mean and variance over the axes after the channels."""
+    """Compute :func:`batch_norm`, with each example's own mean and variance over the axes after the channels."""
 def interpolate(input: Tensor, size: object = ..., scale_factor: object = ..., mode: str = ..., align_corners: bool | None = ..., recompute_scale_factor: bool | None = ..., antialias: bool = ...) -> Tensor:
     """Resample the input to another resolution."""
 def kl_div(input: Tensor, target: Tensor, size_average: object = ..., reduce: object = ..., reduction: str = ..., log_target: bool = ...) -> Tensor:
@@ -225,7 +225,7 @@ def threshold_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = ..., p: float = ..., eps: float = ..., swap: bool = ..., size_average: object = ..., reduce: object = ..., reduction: str = ...) -> Tensor:
     """Return the mean of max(0, d(anchor, positive) − d(anchor, negative) + margin), with the p-norm distance d."""
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = ..., margin: float = ..., swap: bool = ..., reduction: str = ...) -> Tensor:
-    """Like :func:`triplet_margin_loss`, with any distance; by default the 2-norm of the difference."""
+    """Compute :func:`triplet_margin_loss`, with any distance; by default the 2-norm of the difference."""
 def unfold(input: Tensor, kernel_size: ShapeLike, dilation: ShapeLike = ..., padding: ShapeLike = ..., stride: ShapeLike = ...) -> Tensor:
     """Return the blocks of images (n, channels, height, width) as columns: (n, channels·kernel, blocks)."""
 def upsample(input: Tensor, size: object = ..., scale_factor: object = ..., mode: str = ..., align_corners: bool | None = ...) -> Tensor:

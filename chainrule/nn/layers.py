@@ -1,4 +1,7 @@
-"""The functions that layers call: affine maps, embeddings, normalization, similarity and attention."""
+"""The functions that layers call: affine maps, embeddings, normalization, similarity and attention.
+
+``chainrule.nn.functional`` exports these functions.
+"""
 
 from __future__ import annotations
 
@@ -327,7 +330,7 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Like :func:`batch_norm`, with each example's own mean and variance over the axes after the channels."""
+    """Compute :func:`batch_norm`, with each example's own mean and variance over the axes after the channels."""
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     x = tensor_of("instance_norm", input, "f")

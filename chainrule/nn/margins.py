@@ -1,4 +1,7 @@
-"""Margin losses, with PyTorch's names, arguments and reductions."""
+"""Margin losses, with PyTorch's names, arguments and reductions.
+
+``chainrule.nn.functional`` exports these functions.
+"""
 
 from __future__ import annotations
 
@@ -222,7 +225,7 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """Like :func:`triplet_margin_loss`, with any distance; by default the 2-norm of the difference."""
+    """Compute :func:`triplet_margin_loss`, with any distance; by default the 2-norm of the difference."""
     mode = reduction_mode(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")

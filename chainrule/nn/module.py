@@ -428,7 +428,7 @@ class Module:
         return self
 
     def eval(self) -> Module:
-        """Like ``train(False)``."""
+        """Call ``train(False)``: switch this module and all submodules to evaluation mode."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:

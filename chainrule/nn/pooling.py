@@ -1,4 +1,7 @@
-"""Pooling: the mean or the maximum of every window, with PyTorch's names and arguments."""
+"""Pooling: the mean or the maximum of every window, with PyTorch's names and arguments.
+
+``chainrule.nn.functional`` exports these functions.
+"""
 
 from __future__ import annotations
 
@@ -261,7 +264,7 @@ def avg_pool2d(
     input: Tensor, kernel_size: object, stride: object = None, padding: object = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Like :func:`avg_pool1d`, over the last two axes; ``divisor_override`` replaces the number of elements."""
+    """Compute :func:`avg_pool1d`, over the last two axes; ``divisor_override`` replaces the number of elements."""
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -270,7 +273,7 @@ def avg_pool3d(
     input: Tensor, kernel_size: object, stride: object = None, padding: object = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Like :func:`avg_pool2d`, over the last three axes."""
+    """Compute :func:`avg_pool2d`, over the last three axes."""
     return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -317,13 +320,13 @@ def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Tensor:
 
 @op(sample="rand(1, 2, 4, 4), 2")
 def adaptive_avg_pool2d(input: Tensor, output_size: object) -> Tensor:
-    """Like :func:`adaptive_avg_pool1d`, over the last two axes; None keeps a size."""
+    """Compute :func:`adaptive_avg_pool1d`, over the last two axes; None keeps a size."""
     return _adaptive_avg(2, input, output_size)
 
 
 @op(sample="rand(1, 1, 4, 4, 4), 2")
 def adaptive_avg_pool3d(input: Tensor, output_size: object) -> Tensor:
-    """Like :func:`adaptive_avg_pool1d`, over the last three axes; None keeps a size."""
+    """Compute :func:`adaptive_avg_pool1d`, over the last three axes; None keeps a size."""
     return _adaptive_avg(3, input, output_size)
 
 

@@ -1,5 +1,7 @@
 """Recurrent layers: loops over time of one cell, in several layers and in one or both directions.
 
+``chainrule.nn`` exports these classes.
+
 A cell is a function of the affine maps of input and state. The layers (``RNN``, ``LSTM``, ``GRU``) and the modules for a
 single step (``RNNCell``, ...) share the cells.
 """

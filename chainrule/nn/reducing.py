@@ -1,4 +1,7 @@
-"""Helpers of the losses: reductions, and promotion of the two operands to one dtype and shape."""
+"""Helpers of the losses: reductions, and promotion of the two operands to one dtype and shape.
+
+The modules of losses call these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Regression losses and divergences between distributions, with PyTorch's names, arguments and reductions."""
+"""Regression losses and divergences between distributions, with PyTorch's names, arguments and reductions.
+
+``chainrule.nn.functional`` exports these functions.
+"""
 
 from __future__ import annotations
 

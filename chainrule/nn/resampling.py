@@ -1,5 +1,7 @@
 """Resample images and signals: by nearest elements, or by a matrix product along each axis.
 
+``chainrule.nn.functional`` exports these functions.
+
 Linear, cubic and area interpolation are separable. Each axis has a small constant matrix (new, old): the weights of the
 old elements in every new one. Gradients and tangents are products with the same matrix.
 """
@@ -66,7 +68,7 @@ def _interpolation(old: int, new: int, align: bool, scale: float | None, cubic: 
 
 
 def _antialiased(old: int, new: int, align: bool, scale: float | None, cubic: bool) -> NumpyArray:
-    """Like :func:`_interpolation`, with a kernel as wide as the step, so that every old element contributes."""
+    """Compute :func:`_interpolation`, with a kernel as wide as the step, so that every old element contributes."""
     step = _step(old, new, align, scale)
     wide = max(step, 1.0)
     support = (2 if cubic else 1) * wide

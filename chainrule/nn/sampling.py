@@ -1,4 +1,7 @@
-"""``grid_sample`` and ``affine_grid``, pairwise distances, and ``embedding_bag``."""
+"""``grid_sample`` and ``affine_grid``, pairwise distances, and ``embedding_bag``.
+
+``chainrule.nn.functional`` exports these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Argument checks of convolutions, pooling and resampling: ints per axis, and inputs with or without a batch axis."""
+"""Argument checks of convolutions, pooling and resampling: ints per axis, and inputs with or without a batch axis.
+
+``convolution``, ``pooling`` and ``resampling`` call these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Modules with parameters. Initial values have PyTorch's distributions, but not its exact numbers for a seed."""
+"""Modules with parameters. Initial values have PyTorch's distributions, but not its exact numbers for a seed.
+
+``chainrule.nn`` exports these classes.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """New random numbers."""
+        """Draw new random parameters."""
         _reset(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:

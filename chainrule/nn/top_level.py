@@ -1,5 +1,7 @@
 """``nn`` functions in PyTorch's top-level namespace, whose argument order differs from ``nn.functional``.
 
+The top level of ``chainrule`` exports these functions.
+
 Reductions are numbers (0: none, 1: mean, 2: sum) or names. PyTorch does not document these functions. Its declarations
 state the mean as default, but it applies no reduction by default; neither does this module.
 """
@@ -24,7 +26,7 @@ def _name_of(reduction: object) -> Any:
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
-    """Like :func:`nn.functional.embedding` of ``indices`` and ``weight``; a negative ``padding_idx`` means no padding."""
+    """Compute :func:`nn.functional.embedding` of ``indices`` and ``weight``; a negative ``padding_idx`` means no padding."""
     padding = None if padding_idx < 0 else padding_idx
     return layers.embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
@@ -33,7 +35,7 @@ def batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     training: bool, momentum: float, eps: float, cudnn_enabled: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Like :func:`nn.functional.batch_norm`, with the weight and bias before the running statistics."""
+    """Compute :func:`nn.functional.batch_norm`, with the weight and bias before the running statistics."""
     return layers.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
@@ -41,47 +43,47 @@ def instance_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Like :func:`nn.functional.instance_norm`, with the weight and bias before the running statistics."""
+    """Compute :func:`nn.functional.instance_norm`, with the weight and bias before the running statistics."""
     return layers.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: object = 0
 ) -> Tensor:
-    """Like :func:`nn.functional.binary_cross_entropy_with_logits`."""
+    """Compute :func:`nn.functional.binary_cross_entropy_with_logits`."""
     return classification.binary_cross_entropy_with_logits(
         input, target, weight, reduction=_name_of(reduction), pos_weight=pos_weight
     )
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: object = 0, *, log_target: bool = False) -> Tensor:
-    """Like :func:`nn.functional.kl_div`, without ``"batchmean"``."""
+    """Compute :func:`nn.functional.kl_div`, without ``"batchmean"``."""
     return regression.kl_div(input, target, reduction=_name_of(reduction), log_target=log_target)
 
 
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: object
 ) -> Tensor:
-    """Like :func:`nn.functional.poisson_nll_loss`."""
+    """Compute :func:`nn.functional.poisson_nll_loss`."""
     return regression.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_name_of(reduction))
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: object = 0) -> Tensor:
-    """Like :func:`nn.functional.hinge_embedding_loss`."""
+    """Compute :func:`nn.functional.hinge_embedding_loss`."""
     return margins.hinge_embedding_loss(input, target, margin, reduction=_name_of(reduction))
 
 
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: object = 0
 ) -> Tensor:
-    """Like :func:`nn.functional.margin_ranking_loss`."""
+    """Compute :func:`nn.functional.margin_ranking_loss`."""
     return margins.margin_ranking_loss(input1, input2, target, margin, reduction=_name_of(reduction))
 
 
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: object = 0
 ) -> Tensor:
-    """Like :func:`nn.functional.cosine_embedding_loss`."""
+    """Compute :func:`nn.functional.cosine_embedding_loss`."""
     return margins.cosine_embedding_loss(input1, input2, target, margin, reduction=_name_of(reduction))
 
 
@@ -89,12 +91,12 @@ def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
     swap: bool = False, reduction: object = 0,
 ) -> Tensor:  # fmt: skip
-    """Like :func:`nn.functional.triplet_margin_loss`."""
+    """Compute :func:`nn.functional.triplet_margin_loss`."""
     return margins.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_name_of(reduction))
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: ShapeLike) -> tuple[Tensor, Tensor]:
-    """Like :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
+    """Compute :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
     return F.adaptive_max_pool1d(input, output_size, return_indices=True)
 
 

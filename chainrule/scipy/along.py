@@ -1,4 +1,7 @@
-"""Differentiate SciPy's functions that are linear along an axis, by their matrix: the images of the unit vectors."""
+"""Differentiate SciPy's functions that are linear along an axis, by their matrix: the images of the unit vectors.
+
+``integrate``, ``ndimage`` and ``signal`` call this module.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Convert bounds in the structure of the user's containers to SciPy's bounds of a vector."""
+"""Convert bounds in the structure of the user's containers to SciPy's bounds of a vector.
+
+``minimize`` calls ``element_bounds``, and ``least_squares`` calls ``lower_upper_bounds``.
+"""
 
 from __future__ import annotations
 

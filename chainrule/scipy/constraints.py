@@ -1,4 +1,7 @@
-"""Convert constraints on the user's containers to SciPy's constraints on a vector, with Jacobians and Hessians."""
+"""Convert constraints on the user's containers to SciPy's constraints on a vector, with Jacobians and Hessians.
+
+``minimize`` calls ``add_derivatives``, and ``ipopt`` calls ``flat_constraint``.
+"""
 
 from __future__ import annotations
 

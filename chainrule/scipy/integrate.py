@@ -210,24 +210,24 @@ def _linear(name: str, y: Any, axis: int, *args: object, **options: object) -> A
 
 
 def simpson(y: object, x: object = None, *, dx: float = 1.0, axis: int = -1) -> AnyArray:
-    """Like ``scipy.integrate.simpson``, differentiable with respect to the samples y."""
+    """Compute ``scipy.integrate.simpson``, differentiable with respect to the samples y."""
     return _linear("simpson", y, axis, x=_sample_points(x, axis), dx=dx)
 
 
 def romb(y: object, dx: float = 1.0, axis: int = -1) -> AnyArray:
-    """Like ``scipy.integrate.romb``, differentiable with respect to the samples y."""
+    """Compute ``scipy.integrate.romb``, differentiable with respect to the samples y."""
     return _linear("romb", y, axis, dx=dx)
 
 
 def cumulative_simpson(y: Any, *, x: Any = None, dx: float = 1.0, axis: int = -1, initial: Any = None) -> AnyArray:
-    """Like ``scipy.integrate.cumulative_simpson``, differentiable with respect to the samples y."""
+    """Compute ``scipy.integrate.cumulative_simpson``, differentiable with respect to the samples y."""
     if initial is not None and np.any(initial):
         return cumulative_simpson(y, x=x, dx=dx, axis=axis, initial=0) + initial
     return _linear("cumulative_simpson", y, axis, x=x, dx=dx, initial=initial)
 
 
 def cumulative_trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1, initial: object = None) -> AnyArray:
-    """Like ``scipy.integrate.cumulative_trapezoid``, differentiable with respect to the samples y and x."""
+    """Compute ``scipy.integrate.cumulative_trapezoid``, differentiable with respect to the samples y and x."""
     y = np.moveaxis(y, axis, -1)
     step = dx if x is None else np.diff(x if np.ndim(x) == 1 else np.moveaxis(x, axis, -1))
     found = np.cumsum((y[..., 1:] + y[..., :-1]) * step / 2, -1)

@@ -165,7 +165,7 @@ def _as_values(y: object) -> Any:
 def CubicSpline(
     x: object, y: object, axis: int = 0, bc_type: object = "not-a-knot", extrapolate: object = None
 ) -> Curve:
-    """Like ``scipy.interpolate.CubicSpline``, differentiable with respect to y and the evaluation points.
+    """Return an interpolant like ``scipy.interpolate.CubicSpline``, differentiable in y and the evaluation points.
 
     Args:
         x: the points of the values, (n,): a constant.
@@ -181,14 +181,14 @@ def CubicSpline(
 
 
 def CubicHermiteSpline(x: object, y: object, dydx: object, axis: int = 0, extrapolate: object = None) -> Curve:
-    """Like ``scipy.interpolate.CubicHermiteSpline``, differentiable with respect to y, ``dydx`` and the evaluation points."""
+    """Return an interpolant like ``scipy.interpolate.CubicHermiteSpline``, differentiable in y, ``dydx`` and the evaluation points."""
     make = _scipy().CubicHermiteSpline
     by_values = (lambda y: make(x, y, np.zeros_like(y), 0, extrapolate), y)
     return Curve([by_values, (lambda d: make(x, np.zeros_like(d), d, 0, extrapolate), dydx)], axis)
 
 
 def PchipInterpolator(x: object, y: Any, axis: int = 0, extrapolate: object = None) -> Curve:
-    """Like ``scipy.interpolate.PchipInterpolator``, differentiable with respect to y and the evaluation points."""
+    """Return an interpolant like ``scipy.interpolate.PchipInterpolator``, differentiable in y and the evaluation points."""
     y = _as_values(y)
     if isinstance(y, ndarray):
         return Curve([(lambda y: _scipy().PchipInterpolator(x, y, 0, extrapolate), y)], axis)
@@ -223,7 +223,7 @@ def _pchip_end(h0: AnyArray, h1: AnyArray, m0: AnyArray, m1: AnyArray) -> AnyArr
 
 
 def Akima1DInterpolator(x: object, y: object, axis: int = 0, **options: object) -> Curve:
-    """Like ``scipy.interpolate.Akima1DInterpolator``, differentiable with respect to the evaluation points, but not y."""
+    """Return an interpolant like ``scipy.interpolate.Akima1DInterpolator``, differentiable in the evaluation points, but not y."""
     if not isinstance(_as_values(y), ndarray):
         raise TypeError(
             "Akima1DInterpolator() is not differentiable with respect to y, in which it is nonlinear. CubicSpline, "
@@ -233,14 +233,14 @@ def Akima1DInterpolator(x: object, y: object, axis: int = 0, **options: object) 
 
 
 def make_interp_spline(x: object, y: object, k: int = 3, axis: int = 0, bc_type: object = None) -> Curve:
-    """Like ``scipy.interpolate.make_interp_spline``, of degree k; differentiable with respect to y and the evaluation points."""
+    """Return an interpolant like ``scipy.interpolate.make_interp_spline``, of degree k; differentiable in y and the evaluation points."""
     if bc_type is not None and not isinstance(bc_type, str) and not isinstance(_as_values(y), ndarray):
         raise TypeError("make_interp_spline(): boundary conditions with values make it nonlinear in y; use a named one")
     return Curve([(lambda y: _scipy().make_interp_spline(x, y, k, bc_type=bc_type), y)], axis)
 
 
 def make_smoothing_spline(x: object, y: IntoArray, w: object = None, lam: float | None = None, axis: int = 0) -> Curve:
-    """Like ``scipy.interpolate.make_smoothing_spline``, differentiable in the points and, with ``lam`` given, in y."""
+    """Return an interpolant like ``scipy.interpolate.make_smoothing_spline``, differentiable in the points and, given ``lam``, in y."""
     if lam is None and not isinstance(_as_values(y), ndarray):
         raise TypeError("make_smoothing_spline(): without lam the smoothness depends on y: pass it, as in lam=0.1")
 
@@ -254,23 +254,23 @@ def make_smoothing_spline(x: object, y: IntoArray, w: object = None, lam: float 
 
 
 def BSpline(t: Any, c: object, k: int, extrapolate: object = True, axis: int = 0) -> Curve:
-    """Like ``scipy.interpolate.BSpline``: constant knots t, coefficients c, degree k; differentiable with respect to c."""
+    """Return an interpolant like ``scipy.interpolate.BSpline``: constant knots t, coefficients c, degree k; differentiable in c."""
     count = len(t) - k - 1
     return Curve([(lambda c: _scipy().BSpline(t, c[:count], k, extrapolate), c)], axis)
 
 
 def BarycentricInterpolator(xi: object, yi: object, axis: int = 0) -> Curve:
-    """Like ``scipy.interpolate.BarycentricInterpolator``, differentiable with respect to ``yi`` and the evaluation points."""
+    """Return an interpolant like ``scipy.interpolate.BarycentricInterpolator``, differentiable in ``yi`` and the evaluation points."""
     return KroghInterpolator(xi, yi, axis)  # the same polynomial, with derivatives at the points
 
 
 def KroghInterpolator(xi: object, yi: object, axis: int = 0) -> Curve:
-    """Like ``scipy.interpolate.KroghInterpolator``, differentiable with respect to ``yi`` and the evaluation points."""
+    """Return an interpolant like ``scipy.interpolate.KroghInterpolator``, differentiable in ``yi`` and the evaluation points."""
     return Curve([(lambda y: _scipy().KroghInterpolator(xi, y), yi)], axis)
 
 
 def UnivariateSpline(x: object, y: object, *args: object, **options: object) -> Curve:
-    """Like ``scipy.interpolate.UnivariateSpline``, differentiable with respect to the evaluation points, but not y."""
+    """Return an interpolant like ``scipy.interpolate.UnivariateSpline``, differentiable in the evaluation points, but not y."""
     if not isinstance(_as_values(y), ndarray):
         raise TypeError(
             "UnivariateSpline() is not differentiable with respect to y, on which its knots depend: use "
@@ -280,7 +280,7 @@ def UnivariateSpline(x: object, y: object, *args: object, **options: object) -> 
 
 
 def InterpolatedUnivariateSpline(x: object, y: object, k: int = 3) -> Curve:
-    """Like ``scipy.interpolate.InterpolatedUnivariateSpline``, differentiable with respect to y and the evaluation points."""
+    """Return an interpolant like ``scipy.interpolate.InterpolatedUnivariateSpline``, differentiable in y and the evaluation points."""
     return make_interp_spline(x, y, k)
 
 

@@ -1,5 +1,7 @@
 """Checkpoint a solver: store the function's results in a file, and replay them when the solver is restarted.
 
+``minimize(checkpoint=path)`` makes a ``Journal``.
+
 SciPy's solvers do not expose a state to resume from. But a restarted solver evaluates the same points in the same order, so
 the results at these points are a checkpoint for any solver.
 """

@@ -43,9 +43,7 @@ def _one_axis(name: str) -> AnyFunction:
         return linear_along_axis("ndimage", name, input, axis, *args, **options)
 
     filtered.__name__ = filtered.__qualname__ = name
-    filtered.__doc__ = (
-        f"""Like ``scipy.ndimage.{name}``, differentiable with respect to the input; ``axis`` is a keyword argument."""
-    )
+    filtered.__doc__ = f"""Compute ``scipy.ndimage.{name}``, differentiable with respect to the input; ``axis`` is a keyword argument."""
     return filtered
 
 
@@ -56,7 +54,7 @@ gaussian_filter1d, uniform_filter1d = _one_axis("gaussian_filter1d"), _one_axis(
 def gaussian_filter(
     input: TensorLike, sigma: object, order: object = 0, mode: str = "reflect", truncate: float = 4.0, axes: Dims = None
 ) -> Any:
-    """Like ``scipy.ndimage.gaussian_filter``, differentiable with respect to the input.
+    """Compute ``scipy.ndimage.gaussian_filter``, differentiable with respect to the input.
 
     ``sigma`` and ``order`` are numbers, or have one for each axis.
     """
@@ -67,7 +65,7 @@ def gaussian_filter(
 
 
 def uniform_filter(input: TensorLike, size: object = 3, mode: str = "reflect", axes: Dims = None) -> Any:
-    """Like ``scipy.ndimage.uniform_filter``, differentiable with respect to the input; size may differ between axes."""
+    """Compute ``scipy.ndimage.uniform_filter``, differentiable with respect to the input; size may differ between axes."""
     axes = _axes(input, axes)
     for axis, n in zip(axes, _each(size, axes), strict=True):
         input = uniform_filter1d(input, n, axis=axis, mode=mode) if n > 1 else input
@@ -75,12 +73,12 @@ def uniform_filter(input: TensorLike, size: object = 3, mode: str = "reflect", a
 
 
 def sobel(input: TensorLike, axis: int = -1, mode: str = "reflect") -> AnyArray:
-    """Like ``scipy.ndimage.sobel``: differences along an axis, smoothed along the others; differentiable in the input."""
+    """Compute ``scipy.ndimage.sobel``: differences along an axis, smoothed along the others; differentiable in the input."""
     return _smoothed_derivative(input, axis, mode, [1, 2, 1])
 
 
 def prewitt(input: TensorLike, axis: int = -1, mode: str = "reflect") -> AnyArray:
-    """Like ``scipy.ndimage.prewitt``, differentiable with respect to the input."""
+    """Compute ``scipy.ndimage.prewitt``, differentiable with respect to the input."""
     return _smoothed_derivative(input, axis, mode, [1, 1, 1])
 
 
@@ -94,14 +92,14 @@ def _smoothed_derivative(input: TensorLike, axis: int, mode: str, weights: Seque
 
 
 def laplace(input: TensorLike, mode: str = "reflect") -> AnyArray:
-    """Like ``scipy.ndimage.laplace``: the sum of second differences along all axes; differentiable in the input."""
+    """Compute ``scipy.ndimage.laplace``: the sum of second differences along all axes; differentiable in the input."""
     return sum(correlate1d(input, [1, -2, 1], axis=axis, mode=mode) for axis in range(np.ndim(input)))
 
 
 def map_coordinates(
     input: TensorLike, coordinates: AnyArray, order: int = 1, mode: str = "constant", cval: float = 0.0
 ) -> AnyArray:
-    """Like ``scipy.ndimage.map_coordinates`` of order 1, differentiable with respect to the input and the coordinates.
+    """Compute ``scipy.ndimage.map_coordinates`` of order 1, differentiable with respect to the input and the coordinates.
 
     Args:
         input: the values at integer coordinates.

@@ -1,5 +1,7 @@
 """Show the progress of a solver in a tqdm bar; tqdm loads on first use.
 
+``minimize``, ``least_squares``, ``root`` and ``solve_ivp`` call ``progress_bar``.
+
 A terminal and a notebook show a bar. A file or a pipe gets one line when the solver ends.
 """
 

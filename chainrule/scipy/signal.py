@@ -25,7 +25,7 @@ __all__ = ["detrend", "filtfilt", "hilbert", "lfilter", "resample", "savgol_filt
 
 
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1) -> AnyArray:
-    """Like ``scipy.signal.lfilter`` from rest; differentiable with respect to the coefficients b, a and the signal x.
+    """Compute ``scipy.signal.lfilter`` from rest; differentiable with respect to the coefficients b, a and the signal x.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -45,34 +45,34 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1) -> AnyArray:
 
 
 def filtfilt(b: object, a: object, x: object, axis: int = -1, **options: object) -> AnyArray:
-    """Like ``scipy.signal.filtfilt``, differentiable with respect to the signal x."""
+    """Compute ``scipy.signal.filtfilt``, differentiable with respect to the signal x."""
     return linear_along_axis("signal", "filtfilt", x, axis, before=(b, a), **options)
 
 
 def sosfilt(sos: Any, x: object, axis: int = -1) -> object:
-    """Like ``scipy.signal.sosfilt`` from rest, differentiable in the coefficients (sections, 6) and the signal x."""
+    """Compute ``scipy.signal.sosfilt`` from rest, differentiable in the coefficients (sections, 6) and the signal x."""
     for section in sos if is_differentiated(sos) else np.asarray(sos):
         x = lfilter(section[:3], section[3:], x, axis)
     return x
 
 
 def sosfiltfilt(sos: object, x: object, axis: int = -1, **options: object) -> AnyArray:
-    """Like ``scipy.signal.sosfiltfilt``, differentiable with respect to the signal x."""
+    """Compute ``scipy.signal.sosfiltfilt``, differentiable with respect to the signal x."""
     return linear_along_axis("signal", "sosfiltfilt", x, axis, before=(sos,), **options)
 
 
 def savgol_filter(x: IntoArray, window_length: int, polyorder: int, axis: int = -1, **options: Any) -> AnyArray:
-    """Like ``scipy.signal.savgol_filter``, differentiable with respect to the signal x."""
+    """Compute ``scipy.signal.savgol_filter``, differentiable with respect to the signal x."""
     return linear_along_axis("signal", "savgol_filter", x, axis, window_length, polyorder, **options)
 
 
 def detrend(data: IntoArray, axis: int = -1, **options: Any) -> AnyArray:
-    """Like ``scipy.signal.detrend``, differentiable with respect to the data."""
+    """Compute ``scipy.signal.detrend``, differentiable with respect to the data."""
     return linear_along_axis("signal", "detrend", data, axis, **options)
 
 
 def resample(x: IntoArray, num: int, axis: int = 0, **options: Any) -> AnyArray:
-    """Like ``scipy.signal.resample``, differentiable with respect to the signal x."""
+    """Compute ``scipy.signal.resample``, differentiable with respect to the signal x."""
     return linear_along_axis("signal", "resample", x, axis, num, **options)
 
 

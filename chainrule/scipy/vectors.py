@@ -1,4 +1,7 @@
-"""Convert between the user's containers of arrays and the float64 vectors of SciPy's solvers."""
+"""Convert between the user's containers of arrays and the float64 vectors of SciPy's solvers.
+
+The solvers of this package make a ``Packing`` of x0.
+"""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def _deprecated_window(name: str, window: Callable[..., Tensor]) -> Any:
 
     call.__name__ = call.__qualname__ = name
     new_name = name.removesuffix("_window")
-    call.__doc__ = f"Like :func:`signal.windows.{new_name}`; periodic by default."
+    call.__doc__ = f"Compute :func:`signal.windows.{new_name}`; periodic by default."
     return call
 
 

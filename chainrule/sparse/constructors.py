@@ -1,4 +1,7 @@
-"""Constructors with the names and arguments of ``scipy.sparse``, for matrices with differentiable entries."""
+"""Constructors with the names and arguments of ``scipy.sparse``, for matrices with differentiable entries.
+
+``chainrule.sparse`` exports these functions; all return a ``SparseArray``.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +126,7 @@ def diags(diagonals: Any, offsets: Any = 0, shape: tuple[int, int] | None = None
 
 
 def diags_array(diagonals: object, *, offsets: object = 0, shape: tuple[int, int] | None = None) -> SparseArray:
-    """Like :func:`diags`."""
+    """Call :func:`diags`, under SciPy's newer name."""
     return diags(diagonals, offsets, shape)
 
 

@@ -1,4 +1,7 @@
-"""SciPy's discrete distributions, differentiable with respect to their parameters, but not k."""
+"""SciPy's discrete distributions, differentiable with respect to their parameters, but not k.
+
+``chainrule.stats`` exports an instance of each class.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SciPy's continuous distributions on an interval."""
+"""SciPy's continuous distributions on an interval. ``chainrule.stats`` exports an instance of each class."""
 
 from __future__ import annotations
 

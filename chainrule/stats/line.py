@@ -1,5 +1,7 @@
 """SciPy's continuous distributions on the whole line, in standard form; the base class applies loc and scale.
 
+``chainrule.stats`` exports an instance of each class.
+
 Of equivalent formulas, this package uses the one that is accurate in the tails and near 0 and 1.
 """
 

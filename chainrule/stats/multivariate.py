@@ -1,4 +1,7 @@
-"""SciPy's distributions of vectors and matrices. Parameters are checked if their values are concrete."""
+"""SciPy's distributions of vectors and matrices. Parameters are checked if their values are concrete.
+
+``chainrule.stats`` exports an instance of each class.
+"""
 
 from __future__ import annotations
 

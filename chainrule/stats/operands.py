@@ -1,4 +1,7 @@
-"""Helpers of distributions: conversion of operands to one floating dtype, and conditions with possibly known values."""
+"""Helpers of distributions: conversion of operands to one floating dtype, and conditions with possibly known values.
+
+``base`` and the distributions call these functions.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def known_true(condition: Any) -> bool:
 
 
 def choose(condition: Any, x: Any, y: Any) -> TensorLike:
-    """Like ``np.where``, with a number x in the dtype of y; return y if the condition is known to be false everywhere."""
+    """Compute ``np.where``, with a number x in the dtype of y; return y if the condition is known to be false everywhere."""
     if known_true(~condition):
         return y
     return np.where(condition, np.asarray(x, dtype_of(y)) if isinstance(x, (int, float)) else x, y)

@@ -1,4 +1,4 @@
-"""SciPy's continuous distributions on the positive numbers."""
+"""SciPy's continuous distributions on the positive numbers. ``chainrule.stats`` exports an instance of each class."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Primitives for distributions, in addition to those of ``scipy.special``.
 
+``base`` and ``multivariate`` apply them.
+
 They are logarithms of distribution functions that are accurate in the tails, functions that SciPy has only as methods of
 distributions, and samples. A sample is a drawn number with its implicit derivative ∂x/∂θ = −(∂F/∂θ) / f (Figurnov, Mohamed
 and Mnih 2018, "Implicit reparameterization gradients").

@@ -1,5 +1,7 @@
 """Compute logarithms of small tail probabilities by quadrature, for distributions without a formula for the cdf.
 
+``primitives`` calls these functions.
+
 The log probability is the log density at the point plus the log of an integral of the density's relative decay. The integral
 extends to a decay of exp(−40). The integrand is smooth, so 60 Gauss nodes give full precision.
 """

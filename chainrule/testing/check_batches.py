@@ -1,4 +1,7 @@
-"""Check batching rules: the result for a batch must equal that of a loop over its examples."""
+"""Check batching rules: the result for a batch must equal that of a loop over its examples.
+
+``rulecheck`` calls these checks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Check derivatives: VJP and JVP against finite differences, against each other, and to second order."""
+"""Check derivatives: VJP and JVP against finite differences, against each other, and to second order.
+
+``rulecheck`` calls these checks.
+"""
 
 from __future__ import annotations
 

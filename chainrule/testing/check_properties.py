@@ -1,4 +1,7 @@
-"""Check other properties of an op definition: dtypes, formulas, index maps, saved values, and the public function."""
+"""Check other properties of an op definition: dtypes, formulas, index maps, saved values, and the public function.
+
+``rulecheck`` calls these checks.
+"""
 
 from __future__ import annotations
 

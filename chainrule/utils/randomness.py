@@ -1,4 +1,7 @@
-"""Save the state of the random number generators, and run a function with the saved state."""
+"""Save the state of the random number generators, and run a function with the saved state.
+
+``checkpoint`` saves a ``Randomness`` for the second run.
+"""
 
 from __future__ import annotations
 

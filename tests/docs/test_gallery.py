@@ -249,7 +249,7 @@ def test_bundle_adjustment(run: Run) -> None:
     module, found, said = run("bundle_adjustment")
     assert "252 unknowns, 320 residuals, 4160 entries in the Jacobian" in said
     alternatives = module.alternatives()
-    assert alternatives["chainrule"]() == pytest.approx(alternatives["SciPy, told the pattern"](), rel=1e-3)
+    assert alternatives["chainrule"]() == pytest.approx(alternatives["SciPy, with the pattern"](), rel=1e-3)
     assert np.sqrt(np.mean(found.end**2)) < 0.3 < np.sqrt(np.mean(found.start**2))
 
 

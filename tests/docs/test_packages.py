@@ -62,6 +62,13 @@ def test_every_package_is_described() -> None:
         assert f"`{package}" in guide, package
 
 
+def test_every_c_file_is_described() -> None:
+    guide = (ROOT / "chainrule" / "README.md").read_text(encoding="utf-8")
+    files = {path.name for path in (ROOT / "chainrule" / "_src" / "native").glob("*.[ch]")}
+    assert len(files) > 20
+    assert set(re.findall(r"`(\w+\.[ch])`", guide)) == files
+
+
 def test_paths_in_the_guide_exist() -> None:
     guide = (ROOT / "chainrule" / "README.md").read_text(encoding="utf-8")
     paths = re.findall(r"`((?:_src|tape|data)/[\w/*]+(?:\.\w+)?)`", guide)

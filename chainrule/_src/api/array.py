@@ -215,7 +215,7 @@ class Array(ArrayMethods):
     def __array__(self, dtype: NumpyDType | None = None, copy: bool | None = None) -> ndarray:
         if left_to_us():
             return no_array()
-        recorded = LOCAL.recorder is not None and LOCAL.recorder.plain  # a recorder must see the conversion
+        recorded = LOCAL.recorder is not None and LOCAL.recorder.plain  # the recorder must record the conversion
         if (
             (dtype is None or np.dtype(dtype) == _OBJECT)
             and (recorded or not is_plain(self))
@@ -240,7 +240,7 @@ class Array(ArrayMethods):
         )
 
     def _as_objects(self, shape: tuple[int, ...], notify: bool) -> ndarray:
-        """Return an object array of the elements; if ``kept``, the recorder is notified of each."""
+        """Return an object array of the elements; if ``notify``, notify the recorder of each."""
         holder = np.empty(shape, object)
         for index in np.ndindex(shape):
             holder[index] = element = self[index] if shape else self
@@ -308,7 +308,7 @@ class Array(ArrayMethods):
         return round(self._rounded("round()")) if ndigits is None else apply(np.round, self, ndigits)
 
     def _rounded(self, what: str) -> float:
-        """Return the element that a step function is applied to; NumPy also calls these on elements of object arrays."""
+        """Return the element as a float, to compute a step function of it. NumPy also calls these methods in object arrays."""
         if LOCAL.recorder is not None:
             LOCAL.recorder.check_unboxed(self._tensor)
         return self._number(what, step=True)
@@ -646,7 +646,7 @@ def recorded_as_numpy(function: AnyFunction, method: str, args: Any, kwargs: Par
 
 
 def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kwargs: Params, out: Any) -> Any:
-    """Do the same as ``recorded_as_numpy`` for a call that writes into Arrays. None: our implementation writes the same."""
+    """Do the same as ``recorded_as_numpy`` for a call that writes into Arrays; None if chainrule's own code writes the same."""
     targets = out if type(out) is tuple else (out,)
     if not all([type(target) is Array for target in targets]):
         return None
@@ -684,7 +684,7 @@ def recorded_setitem(x: Array, index: Index, value: object) -> bool:
 
 
 def _recorded_writer(function: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> bool:
-    """Record a call of a function that writes into its first argument. False: the caller uses our implementation."""
+    """Record a call of a function that writes into its first argument; False if chainrule's own code must run."""
     target = args[0]
     raw = _recorded((args, kwargs)) if type(target) is Array else None
     if raw is None or not LOCAL.recorder.are_plain(raw):
@@ -742,7 +742,7 @@ def with_strong_floats(ufunc: np.ufunc, operands: tuple[TensorLike, ...]) -> Any
 def recorded_in_place(
     operation: Callable[[AnyArray, AnyArray], AnyArray], ufunc: np.ufunc, x: Array, y: TensorLike
 ) -> bool:
-    """Record ``x op= y`` as it is; NumPy may round differently if the result overwrites an operand."""
+    """Record ``x op= y`` as an in-place operation: NumPy may round differently if the result overwrites an operand."""
     raw = x._tensor._raw
     raw = _recorded((x, y)) if raw.shape or LOCAL.recorder.is_array(raw) else None
     if raw is None or not LOCAL.recorder.are_plain(raw) or LOCAL.recorder.computes_alike(ufunc, raw, raw[:1]):
@@ -895,7 +895,7 @@ def takes_arrays(
 ) -> AnyFunction:
     """Wrap a function of tensors so that it accepts Arrays, and then returns Arrays.
 
-    ``full`` is called instead if there are Arrays or keywords. ``public`` returns the function that operands' protocols see.
+    ``full`` is called instead if there are Arrays or keywords. ``public`` returns the function that is passed to the operands' protocols.
     """
     full = function if full is None else full
 

@@ -1,5 +1,7 @@
 """Build entries of the dispatch cache: which primitives a NumPy function applies to which values, with which parameters.
 
+``ops.array`` wraps the functions with cached dispatch.
+
 A function declared ``by_shape`` depends on shapes and static arguments only. At the second call with a cache key, ``learn``
 runs the function again under a watch. C then replays the recorded steps (``native/dispatch_cache.c``), and the result is compared with
 Python's. If they agree in all respects, later calls with this key are replayed.

@@ -1,5 +1,7 @@
 """User functions made from elementwise primitives.
 
+``declare.op`` and the modules of ``ops`` and ``nn`` call these factories.
+
 ``unary`` and ``binary`` are the reference implementation: they pass all calls to ``general``. With the C extension, the fast
 path (tensors of float arrays and numbers, outside of all modes) runs in C with the same results (``api.operations``).
 """

@@ -1,4 +1,7 @@
-"""Gradient mode and inference mode, as context managers and decorators."""
+"""Gradient mode and inference mode, as context managers and decorators.
+
+``chainrule`` and ``chainrule.autograd`` export them. The transformations use them around the functions that they call.
+"""
 
 from __future__ import annotations
 

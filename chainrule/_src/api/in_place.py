@@ -1,4 +1,7 @@
-"""Factories of in-place methods (``x.add_(1)``, ``x.t_()``), and the argument ``out=``. See ``tape.inplace`` for the effect on history."""
+"""Factories of in-place methods (``x.add_(1)``, ``x.t_()``), and the argument ``out=``. See ``tape.inplace`` for the effect on history.
+
+``declare`` and ``functions`` call the factories for the operations that ``op`` declares.
+"""
 
 from __future__ import annotations
 

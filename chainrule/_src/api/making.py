@@ -1,4 +1,7 @@
-"""Create tensors from numbers, nested sequences and arrays."""
+"""Create tensors from numbers, nested sequences and arrays.
+
+``ops.creation`` calls ``make_tensor``; ``ops.indexing`` and ``ops.dlpack`` call ``to_array``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Check and promote the operands of elementwise operations, with PyTorch's promotion rules."""
+"""Check and promote the operands of elementwise operations, with PyTorch's promotion rules.
+
+``functions.general`` calls ``operand`` and ``promote_operands``.
+"""
 
 from __future__ import annotations
 

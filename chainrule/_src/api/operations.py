@@ -1,4 +1,7 @@
-"""Factories of functions whose fast path runs in C (``native/operation.c``); without the extension they return the Python function."""
+"""Factories of functions whose fast path runs in C (``native/operation.c``); without the extension they return the Python function.
+
+``functions`` calls ``operation``; ``declare`` and ``ops`` call the other factories.
+"""
 
 from __future__ import annotations
 

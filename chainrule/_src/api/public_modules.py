@@ -1,6 +1,7 @@
 """``show``: complete a public module, so that ``dir``, ``help``, error messages and pickling use its public names.
 
-Type checkers do not see what ``show`` adds. So they report misspelt names, which a module's ``__getattr__`` would hide.
+``show`` adds ``__getattr__`` at run time. Type checkers therefore report misspelt names, which a ``__getattr__`` in the
+source of a module would hide.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ def show(module: dict[str, Any], later: Mapping[str, str] | None = None) -> None
 
     Args:
         module: the globals of the module. A ``__getattr__`` or ``__dir__`` that it defines itself is kept.
-        later: the names that load on first use, and the modules that hold them. A name whose module ends with it is that
-            module.
+        later: the names that load on first use, and the modules that hold them. A name that its module's path ends with
+            stands for the module itself.
     """
     home, names, later = module["__name__"], module["__all__"], later or {}
     for name in names:

@@ -37,7 +37,7 @@ class Watch:
         return prim.value(*datas, **params)
 
     def recorded(self, node: Node) -> None:
-        """Called after a node was put on the tape."""
+        """Handle a node that was put on the tape."""
         if self.inner is not None:
             self.inner.recorded(node)
 
@@ -55,22 +55,22 @@ class Watch:
         return prim.jvp(primals, tangents, out, params)
 
     def leaf_gradients(self, arrived: Any) -> None:
-        """Called at the end of a backward pass, when gradients arrived at leaves."""
+        """Handle the end of a backward pass, when gradients arrived at leaves."""
         if self.inner is not None:
             self.inner.leaf_gradients(arrived)
 
     def result_tangent(self, tangent: Any) -> None:
-        """Called when a transformation returns the tangent of its result."""
+        """Handle the tangent of a result that a transformation returns."""
         if self.inner is not None:
             self.inner.result_tangent(tangent)
 
     def jacobian_step(self, step: Any) -> None:
-        """Called after a step of a structured Jacobian was recorded."""
+        """Handle a recorded step of a structured Jacobian."""
         if self.inner is not None:
             self.inner.jacobian_step(step)
 
     def jacobian_terms(self, step: Any, outs: Any, origins: Any) -> None:
-        """Called after the terms of a step's outputs were computed; ``origins`` is the :class:`TermOrigins` of the run."""
+        """Handle the computed terms of a step's outputs; ``origins`` is the :class:`TermOrigins` of the run."""
         if self.inner is not None:
             self.inner.jacobian_terms(step, outs, origins)
 

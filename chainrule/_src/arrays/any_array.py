@@ -1,4 +1,7 @@
-"""Predicates for plain arrays and the values that stand for them in a trace, and arrays with a given memory layout."""
+"""Predicates for plain arrays and the values that stand for them in a trace, and arrays with a given memory layout.
+
+``ops``, ``tape`` and ``compiling`` call these functions.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ def same_strides(x: NumpyArray, y: NumpyArray) -> bool:
         return True
     pairs = zip(
         x.strides, y.strides, x.shape, strict=True
-    )  # with one complex number, a loop rounds differently backwards
+    )  # a loop over one complex number rounds differently if the stride is negative
     return all([a == b or (n == 1 and (a < 0) == (b < 0)) for a, b, n in pairs])
 
 

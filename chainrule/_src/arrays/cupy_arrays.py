@@ -1,4 +1,7 @@
-"""The ``Library`` of CuPy's arrays, which are in GPU memory."""
+"""The ``Library`` of CuPy's arrays, which are in GPU memory.
+
+``libraries`` imports this module for the first CuPy array.
+"""
 
 from __future__ import annotations
 

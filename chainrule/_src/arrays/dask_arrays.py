@@ -1,5 +1,7 @@
 """The ``Library`` of Dask's arrays: implementations for rules that keep the chunks, so that data is read once.
 
+``libraries`` imports this module, and ``tape/foreign.py`` calls the implementations.
+
 Loaded with the first Dask array. Most functions are Dask's own. The implementations here use the operand's chunks where
 NumPy's function has only its shape, and can be fused with the elementwise steps around them.
 """
@@ -306,7 +308,7 @@ def _with_all_axes(x: Any, shape: Any, index: tuple[object, ...]) -> tuple[Any, 
 
 
 def _elements_per_chunk(chunks: tuple[int, ...], contained: range) -> list[range]:
-    """Return for each chunk of an axis which of its elements are in ``held``."""
+    """Return for each chunk of an axis which of its elements are in ``contained``."""
     taken = []
     begin = 0
     for n in chunks:

@@ -1,6 +1,8 @@
-"""Task fusion for Dask graphs: all that a gradient computes from one chunk of data becomes one task.
+"""Fuse the tasks of Dask graphs: all operations of a gradient on one chunk of data become one task.
 
-Dask fuses linear chains. A gradient is not a chain: it uses the data, and much of what it computes, twice. As separate tasks
+``dask_arrays.computed`` calls ``grouped``.
+
+Dask fuses linear chains. A gradient is not a chain: it uses the data and many intermediate results twice. As separate tasks
 these steps keep the block in memory, move it between workers, and cost the scheduler more than the arithmetic costs. Here,
 tasks for the same block position are merged into a group, which returns the results that other groups need.
 

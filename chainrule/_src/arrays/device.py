@@ -1,4 +1,7 @@
-"""``device``, ``layout``, ``memory_format``: a tensor's device (the CPU, or a GPU with CuPy) and its memory layout."""
+"""``device``, ``layout``, ``memory_format``: a tensor's device (the CPU, or a GPU with CuPy) and its memory layout.
+
+``Tensor.device`` is a ``device``, and functions that make tensors call ``gpu_of``.
+"""
 
 import threading
 from enum import Enum

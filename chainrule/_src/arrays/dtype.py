@@ -1,5 +1,7 @@
 """The public ``dtype``: PyTorch's attributes and name; otherwise it behaves like NumPy's dtype.
 
+``Tensor.dtype`` and the top level of ``chainrule`` have these objects.
+
 NumPy's dtype objects have no attributes of PyTorch's, so ``dtype`` wraps one as ``dtype.dtype`` (the attribute that NumPy
 reads). There is one object for each element type. Arrays, rules and all other internals use NumPy's objects, which are in
 ``arrays.dtypes``. ``DTYPE_OF`` maps NumPy's to public dtypes, and ``as_dtype`` public ones to NumPy's.

@@ -1,5 +1,7 @@
 """GPU computation with CuPy, which is imported at the first use of a GPU.
 
+``device``, ``cupy_arrays`` and the functions that make tensors call this module.
+
 This module handles the differences between NumPy and CuPy: indices out of range, matrices without a decomposition, and
 NumPy arrays in calls with CuPy arrays.
 """

@@ -1,5 +1,7 @@
 """The registry of other libraries' array types, and which types count as data.
 
+``tape.foreign`` and the operations look up types here; the modules ``*_arrays`` and ``gpu`` have the entries.
+
 A type counts as data, like an ndarray, if it implements ``__array_ufunc__`` and ``__array_function__`` and holds numbers:
 arrays of Dask, CuPy and pydata/sparse, quantities of unyt. Containers of other arrays (of xarray and pint) are not data:
 they wrap our arrays, as they wrap all others.

@@ -1,4 +1,7 @@
-"""``Library``: how to use another library's arrays beyond NumPy's protocols, which they implement."""
+"""``Library``: how to use another library's arrays beyond NumPy's protocols, which they implement.
+
+``libraries.library_of`` returns the ``Library`` of a type, and ``tape/foreign.py`` calls its functions.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Keep freed array memory in the process, and pause the cycle collector while objects are made.
 
+``chainrule/__init__.py`` calls ``keep_freed_memory`` and ``collector_at_rest`` at import.
+
 glibc returns large freed blocks to the kernel, so every large temporary causes page faults again. For arrays of 10,000
 elements and more, page faults take more time than the arithmetic. Raising two of malloc's thresholds keeps the pages. The
 thresholds apply to the whole process. They stay unchanged with ``CHAINRULE_KEEP_MEMORY=0`` in the environment, and if glibc's

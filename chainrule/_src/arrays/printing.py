@@ -1,5 +1,7 @@
 """Format tensors as PyTorch does, from NumPy arrays.
 
+``repr`` of a ``Tensor`` or an ``Array`` calls ``tensor_repr`` or ``array_repr``.
+
 Printing takes three steps. ``_edges`` crops a large array to the elements that are shown.
 ``_cells`` converts those to strings, with one number format for all of them (a complex array
 has one for its real and one for its imaginary parts). ``_layout`` puts the strings in brackets,

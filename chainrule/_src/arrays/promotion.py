@@ -1,5 +1,8 @@
 """PyTorch's promotion rules: the dtype that an operation computes in.
 
+``api.operands`` and ``ops`` call these functions; ``chainrule`` exports ``can_cast``, ``promote_types`` and
+``result_type``.
+
 PyTorch sorts the participants of an operation into three groups: arrays with dimensions, 0-d arrays, and Python scalars.
 A group matters only if it is of a higher kind (bool < integer < floating < complex) than the groups before it. That is why
 ``int64 array * 2.5`` is float32 and ``float32 array * 0-d float64 array`` stays float32.

@@ -1,4 +1,7 @@
-"""Named tuples for results with several parts, as in ``x.max(0).values``."""
+"""Named tuples for results with several parts, as in ``x.max(0).values``.
+
+The functions of ``ops`` return them, and ``chainrule.return_types`` exports them.
+"""
 
 from __future__ import annotations
 

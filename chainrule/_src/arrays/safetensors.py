@@ -1,4 +1,7 @@
-"""Read and write the safetensors file format, with the library of that name (``pip install chainrule[safetensors]``)."""
+"""Read and write the safetensors file format, with the library of that name (``pip install chainrule[safetensors]``).
+
+``chainrule.serialization`` calls ``write`` and ``read``.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ NamedArrays = dict[str, NumpyArray]
 
 
 class BadFile(ValueError):
-    """A file is damaged, or not in the format that its name says."""
+    """A file is damaged, or does not have the format of its name."""
 
     __module__ = "chainrule.serialization"
 

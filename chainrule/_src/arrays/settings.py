@@ -1,4 +1,7 @@
-"""PyTorch's global settings: the default device and dtype, threads, and settings that have no effect here."""
+"""PyTorch's global settings: the default device and dtype, threads, and settings that have no effect here.
+
+The top level of ``chainrule`` exports these functions.
+"""
 
 from __future__ import annotations
 

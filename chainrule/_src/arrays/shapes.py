@@ -1,4 +1,7 @@
-"""Shapes, dtypes and axes of array-likes, without the overhead of tensor attributes."""
+"""Shapes, dtypes and axes of array-likes, without the overhead of tensor attributes.
+
+Rules, operations and interpreters call these functions with any array-like.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``Size``: the shape of a tensor, a tuple of ints that keeps its type under slicing and concatenation."""
+"""``Size``: the shape of a tensor, a tuple of ints that keeps its type under slicing and concatenation.
+
+``Tensor.shape`` is a ``Size``.
+"""
 
 import math
 import operator

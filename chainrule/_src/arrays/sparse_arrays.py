@@ -1,4 +1,7 @@
-"""The ``Library`` of pydata/sparse: operations it refuses, and its own implementations. Loaded with the first such array."""
+"""The ``Library`` of pydata/sparse: operations it refuses, and its own implementations. Loaded with the first such array.
+
+``libraries`` imports this module.
+"""
 
 from __future__ import annotations
 

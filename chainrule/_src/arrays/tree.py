@@ -1,4 +1,7 @@
-"""Pytrees: nested containers with arrays (or other objects) as leaves."""
+"""Pytrees: nested containers with arrays (or other objects) as leaves.
+
+Transformations, ``compile`` and ``explain`` flatten arguments with it; ``chainrule.tree`` exports the public names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Type aliases and protocols for the arguments and results of functions."""
+"""Type aliases and protocols for the arguments and results of functions. All packages import them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Inputs for ``chainrule check``: literals, or random numbers for which the function is finite."""
+"""Inputs for ``chainrule check``: literals, or random numbers for which the function is finite.
+
+``check`` calls ``inputs_for``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Observers for ``chainrule explain``: keep freed graphs, and stop at a backward pass."""
+"""Observers for ``chainrule explain``: keep freed graphs, and stop at a backward pass.
+
+``explain`` makes the observers.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from chainrule._src.tape.tensor import Tensor
 class GraphKeeper(Watch):
     """An observer that keeps the saved values that backward passes free, and records the last pass.
 
-    The values live as long as their nodes. The program sees freed graphs until ``restore`` puts the values back.
+    The values live as long as their nodes. For the program the graphs stay freed until ``restore`` puts the values back.
     """
 
     def __init__(self) -> None:

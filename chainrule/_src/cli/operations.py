@@ -1,4 +1,7 @@
-"""Public operations by name, for the command line: their primitives, aliases, and the primitives that composites call."""
+"""Public operations by name, for the command line: their primitives, aliases, and the primitives that composites call.
+
+``ops`` and ``check`` call these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The argument parser of the command line, with its help texts."""
+"""The argument parser of the command line, with its help texts. ``main`` calls ``parser``."""
 
 from __future__ import annotations
 

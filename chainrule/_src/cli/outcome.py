@@ -1,4 +1,4 @@
-"""Exit codes and exceptions of the commands."""
+"""Exit codes and exceptions of the commands. The commands raise the exceptions, and ``main`` returns the exit codes."""
 
 from __future__ import annotations
 

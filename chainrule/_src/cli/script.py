@@ -1,4 +1,7 @@
-"""Run a user's file as Python would, and look up variables named on the command line."""
+"""Run a user's file as Python would, and look up variables named on the command line.
+
+``explain`` and ``check`` call these functions.
+"""
 
 from __future__ import annotations
 

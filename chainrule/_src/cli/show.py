@@ -1,5 +1,7 @@
 """Print plain text, with colours if rich is installed and the output is a terminal.
 
+All commands print with these functions.
+
 The environment variable ``NO_COLOR`` turns colours off.
 """
 

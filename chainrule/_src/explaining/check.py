@@ -1,4 +1,7 @@
-"""``explanation.check()``: compare the gradients of the steps with the contraction of the whole Jacobian and the seed."""
+"""``explanation.check()``: compare the gradients of the steps with the contraction of the whole Jacobian and the seed.
+
+``ExplanationData.check`` calls ``check_explanation``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``explain``: make an explanation from tensors and gradients, or from a function and its arguments."""
+"""``explain``: make an explanation from tensors and gradients, or from a function and its arguments.
+
+``chainrule`` exports it. The result is an ``Explanation``, ``Contributions`` or a ``JacobianExplanation``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``ExplanationData``: a backward pass, and what can be computed from it: its graph, Jacobians, contributions and lessons."""
+"""``ExplanationData``: the graph, Jacobians, contributions and lessons of an explained backward pass.
+
+``Explanation`` inherits from it; ``page``, ``text`` and ``to_dict`` read it.
+"""
 
 from __future__ import annotations
 

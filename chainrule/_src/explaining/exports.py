@@ -1,4 +1,7 @@
-"""Export a graph as text: a list of values and operations (``to_text``), and Graphviz's DOT language (``to_dot``)."""
+"""Export a graph as text: a list of values and operations (``to_text``), and Graphviz's DOT language (``to_dot``).
+
+The methods of ``Graph`` call these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Fold the steps of a long pass by the structure of the program: terms of the loss, functions, lines, repetitions."""
+"""Fold the steps of a long pass by the structure of the program: terms of the loss, functions, lines, repetitions.
+
+``to_dict`` calls ``folds_of``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Format the explanation of a structured Jacobian as text of 80 columns, for ``JacobianExplanation.__str__``."""
+"""Format the explanation of a structured Jacobian as text of 80 columns, for ``JacobianExplanation.__str__``.
+
+Inputs are the data of ``jacobian_terms``; the result is one string.
+"""
 
 from __future__ import annotations
 

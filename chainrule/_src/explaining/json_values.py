@@ -1,4 +1,7 @@
-"""Convert arrays, numbers and values of an explanation to plain Python values, for JSON."""
+"""Convert arrays, numbers and values of an explanation to plain Python values, for JSON.
+
+``to_dict`` and ``explanation_data`` call these functions.
+"""
 
 from __future__ import annotations
 

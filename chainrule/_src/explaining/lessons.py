@@ -1,4 +1,7 @@
-"""Remarks on common misunderstandings of one call of backward, in terms of its arrays (``Explanation.lessons``)."""
+"""Remarks on common misunderstandings of one call of backward, in terms of its arrays (``Explanation.lessons``).
+
+``entry`` calls ``lessons_of``.
+"""
 
 from __future__ import annotations
 

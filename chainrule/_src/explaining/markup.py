@@ -1,4 +1,7 @@
-"""HTML building blocks of pages: escaping of user text, colours, and the files in ``data``."""
+"""HTML building blocks of pages: escaping of user text, colours, and the files in ``data``.
+
+``page``, ``sections``, ``jacobian_page`` and ``notebooks`` call these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """HTML for notebooks of tensors, arrays and compiled functions, and the cell magic ``%%explain`` (``%load_ext chainrule``).
 
+IPython and the methods ``_repr_html_`` of these classes call it.
+
 The HTML is escaped, small, and has no scripts.
 """
 

@@ -1,4 +1,4 @@
-"""Nodes (values and operations) and edges of a ``Graph``."""
+"""Nodes (values and operations) and edges of a ``Graph``. ``drawing`` makes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""HTML of the parts of an explanation's page after the answer: the steps, the Jacobian of the whole pass, the values."""
+"""HTML of the parts of an explanation's page after the answer: the steps, the Jacobian of the whole pass, the values.
+
+``page`` calls these functions with the dictionary of ``Explanation.to_dict()``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""HTML of shares of gradients: the table of contributions, and the bar of one share."""
+"""HTML of shares of gradients: the table of contributions, and the bar of one share.
+
+``page`` calls ``table_html``, and ``sections`` calls ``share_bar``.
+"""
 
 from __future__ import annotations
 

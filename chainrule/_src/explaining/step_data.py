@@ -1,5 +1,7 @@
 """``StepData`` and ``ArrowData``: the records of a backward pass from which rules and structures are computed.
 
+``rules`` and ``structure`` read them; ``steps`` inherits from them.
+
 ``Step`` and ``Arrow`` describe the attributes, and add the rules and structures.
 """
 

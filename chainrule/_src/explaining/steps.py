@@ -1,4 +1,7 @@
-"""``Step`` and ``Arrow``: a backward pass has a step for every operation, with an arrow for every operand with a gradient."""
+"""``Step`` and ``Arrow``: a backward pass has a step for every operation, with an arrow for every operand with a gradient.
+
+``recorded_pass`` makes them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Describe the structure of local Jacobians (``describe_structure``), and build small ones for display (``local_jacobian``)."""
+"""Describe the structure of local Jacobians (``describe_structure``), and build small ones for display (``local_jacobian``).
+
+``steps`` and ``jacobian_terms`` call these functions.
+"""
 
 from __future__ import annotations
 

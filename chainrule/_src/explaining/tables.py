@@ -1,4 +1,7 @@
-"""Render arrays of an explanation as HTML tables, with shapes in the captions and one number format for a whole array."""
+"""Render arrays of an explanation as HTML tables, with shapes in the captions and one number format for a whole array.
+
+``page``, ``sections`` and ``notebooks`` call ``array_table``; ``picture`` calls ``text_rows``.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,7 @@ def index_text(flat_index: int, shape: Sequence[int]) -> str:
 
 
 def array_table(array: JSONObject, caption: str, *, key: str = "", label: str, live: bool = False) -> str:
-    """Return an array as a table in a scrolling box; of many rows only the first.
+    """Return an array as a table in a scrolling box; a long array is truncated to its first rows.
 
     Args:
         array: `{"shape", "data", "truncated"}`.

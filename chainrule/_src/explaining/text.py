@@ -1,5 +1,7 @@
 """Format an explanation as text of 80 columns, and for rich: the answer first, then every step with its numbers.
 
+``Explanation.__str__`` calls it with an ``ExplanationData``.
+
 For a long pass, each step has only its rule, and the shape and range of its results.
 """
 

@@ -1,4 +1,7 @@
-"""The width of text in columns of a terminal."""
+"""The width of text in columns of a terminal.
+
+``text``, ``jacobian_text`` and ``contributions`` call these functions.
+"""
 
 from __future__ import annotations
 

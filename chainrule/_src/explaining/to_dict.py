@@ -1,4 +1,7 @@
-"""Convert an explanation to nested dicts and lists of plain Python values, for JSON and for ``page``."""
+"""Convert an explanation to nested dicts and lists of plain Python values, for JSON and for ``page``.
+
+``Explanation.to_dict`` calls it with an ``ExplanationData``.
+"""
 
 from __future__ import annotations
 

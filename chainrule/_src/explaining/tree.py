@@ -1,4 +1,7 @@
-"""Expression trees of formulas: Python's ``ast``, with further nodes for formulas of single elements, and helpers."""
+"""Expression trees of formulas: Python's ``ast``, with further nodes for formulas of single elements, and helpers.
+
+``formula``, ``elements``, ``simplify`` and ``notation`` build and transform these trees.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Record the values that a function computes while ``explain(f)`` runs it, and the names of its results."""
+"""Record the values that a function computes while ``explain(f)`` runs it, and the names of its results.
+
+``entry`` makes a ``FunctionWatch``.
+"""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def _settled(terms: list[Term], value: AnyArray, uses: int) -> list[Term]:
 
 
 def _cut(terms: list[Term], value: Any) -> list[Term]:
-    """Make a value an intermediate variable (a complex value two, its parts), and return its identity terms."""
+    """Make a value an intermediate variable (two for the parts of a complex value), and return its identity terms."""
     shape, dtype = shape_of(value), dtype_of(value)
     if dtype.kind != "c":
         return [Variable(shape, dtype, terms).identity()]

@@ -1,4 +1,7 @@
-"""``jacobian``, ``hessian`` and ``jacobian_plan``: check arguments, trace the function, choose a strategy and a layout."""
+"""``jacobian``, ``hessian`` and ``jacobian_plan``: check arguments, trace the function, choose a strategy and a layout.
+
+``chainrule`` exports these functions.
+"""
 
 from __future__ import annotations
 
@@ -73,8 +76,8 @@ def jacobian(
     Args:
         y: a function; or a tensor, or a tree of tensors, computed from ``x``. The graph of these tensors is retained, and
             ``.grad`` is not written.
-        x: the point, if ``y`` is a function: an array, a tensor, a number, or a tree of them. A tuple holds the arguments of a
-            function of several. If ``y`` was computed: a tensor that requires grad, or a tree of them.
+        x: the point, if ``y`` is a function: an array, a tensor, a number, or a tree of them. A tuple holds several arguments
+            of the function. If ``y`` was computed: a tensor that requires grad, or a tree of them.
         layout: the type of the result. "dense": an array or tensor. "csr", "csc", "coo": a SciPy sparse array of shape
             (elements of y, elements of x), with the entries that the program can make nonzero. "structured": a
             :class:`Jacobian`, which stores its entries as terms and computes with them. "operator": products with vectors,

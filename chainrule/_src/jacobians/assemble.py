@@ -1,5 +1,7 @@
 """Assemble matrices from terms: dense matrices, and sparse matrices in CSR format.
 
+``layouts``, ``result`` and ``prepared`` call this module.
+
 A dense Jacobian starts as zeros, and every term is added to it. If the columns of a term are a linear function of its indices,
 the positions of its entries are, too, and the sum is one strided operation. Other terms go through an ``EntryPattern``.
 

@@ -1,4 +1,7 @@
-"""``jacobian(check=True)``: compare products of a Jacobian with random vectors with a JVP and a VJP of the function."""
+"""``jacobian(check=True)``: compare products of a Jacobian with random vectors with a JVP and a VJP of the function.
+
+``api`` calls ``check_products``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``Factors``: factorize a square matrix, dense or sparse, to solve several systems with it."""
+"""``Factors``: factorize a square matrix, dense or sparse, to solve several systems with it.
+
+``solution`` and ``newton`` make ``Factors``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Convert between the user's containers of arrays and the vector of a solver (``Form``), and collect ``Arguments``."""
+"""Convert between the user's containers of arrays and the vector of a solver (``Form``), and collect ``Arguments``.
+
+``implicit`` and ``scipy.sparse.linalg`` make a ``Form``.
+"""
 
 from __future__ import annotations
 

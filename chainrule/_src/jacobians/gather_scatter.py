@@ -1,4 +1,7 @@
-"""Propagate terms through gathers (``Selection``), scatters (``scatter_term``) and sparse local Jacobians (``Entries``)."""
+"""Propagate terms through gathers (``Selection``), scatters (``scatter_term``) and sparse local Jacobians (``Entries``).
+
+``propagation`` calls this module.
+"""
 
 from __future__ import annotations
 

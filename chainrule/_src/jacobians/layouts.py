@@ -1,4 +1,7 @@
-"""Convert terms to the requested layout: arrays, SciPy sparse arrays or ``Jacobian`` objects, as blocks or as one matrix."""
+"""Convert terms to the requested layout: arrays, SciPy sparse arrays or ``Jacobian`` objects, as blocks or as one matrix.
+
+``api`` calls ``lay_out_blocks`` and ``lay_out_matrix``.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def lay_out_blocks(
     """Return for each result its Jacobian with respect to each variable.
 
     Args:
-        found: the terms of each.
+        found: the terms, for each result, for each variable.
         results: the values; only their shapes and dtypes are used.
         layout: "dense", "csr", "csc", "coo", "structured" or "auto".
         tensors: whether the caller works with tensors.

@@ -1,5 +1,7 @@
 """Multiply sparse matrices with each other, and with dense matrices.
 
+``products`` and ``result`` call these functions.
+
 The pattern of a product depends only on the patterns of the factors: entries whose sum is zero are kept.
 """
 

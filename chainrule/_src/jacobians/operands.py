@@ -1,4 +1,7 @@
-"""Check the operands of products with Jacobians: arrays of the shape of x or y, or flat, with further axes."""
+"""Check the operands of products with Jacobians: arrays of the shape of x or y, or flat, with further axes.
+
+``result`` and ``operator`` call these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``JacobianOperator``: products with a Jacobian, by forward and reverse mode, without computing it."""
+"""``JacobianOperator``: products with a Jacobian, by forward and reverse mode, without computing it.
+
+``api`` calls ``jacobian_operators`` for ``layout="operator"``.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """``prepare_jacobian`` and ``prepare_hessian``: compute a sparsity pattern once, and compile the computation of the entries.
 
+``chainrule`` exports both; ``scipy.derivatives`` calls them.
+
 The numbers of terms are computed by NumPy calls, so ``compile`` can trace them. The compiled function returns the entries of the
 matrix and the number of the pattern that was computed during its trace. If the function reads values (a branch, an index that
 depends on data), the plan has guards on them. A call with other values is traced again, and may have another pattern.

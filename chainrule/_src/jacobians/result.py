@@ -121,8 +121,8 @@ class Jacobian:
         """Make one matrix for several outputs and inputs.
 
         Args:
-            blocks: the terms of each, with the number of its rows, its first row and its first column.
-            shape: the number of all elements of the outputs, and of the inputs.
+            blocks: for each block its terms, its number of rows, its first row and its first column.
+            shape: the number of elements of all outputs, and of all inputs.
         """
         matrix = EntryPattern(blocks, shape).matrix([term for terms, *_ in blocks for term in terms], dtype)
         return cls._of_sparse(matrix, shape[:1], shape[1:], tensors, symmetric)

@@ -1,5 +1,7 @@
 """Draw the positions of a matrix's entries: as text for a terminal, and as SVG.
 
+``Jacobian.spy_text`` and ``explaining`` call ``matrix_text`` and ``matrix_svg``.
+
 A large matrix is divided into cells, which are shaded by the fraction of elements that are entries.
 """
 

@@ -1,4 +1,7 @@
-"""Partial derivatives, JVPs and VJPs of one step, which ``propagation`` applies to the values of terms."""
+"""Partial derivatives, JVPs and VJPs of one step, which ``propagation`` applies to the values of terms.
+
+Inputs are a ``Step`` and arrays of tangents or cotangents.
+"""
 
 from __future__ import annotations
 

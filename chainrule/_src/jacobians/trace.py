@@ -1,4 +1,7 @@
-"""``JacobianTrace``: run a function once on ``Jac`` values, which record the steps that Jacobians are propagated through."""
+"""``JacobianTrace``: run a function once on ``Jac`` values, which record the steps that Jacobians are propagated through.
+
+``api`` and ``prepared`` make a ``JacobianTrace``.
+"""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ def _seen_at(cls: Any, node: Any) -> str:
 def function_grad_shape(
     cls: type, index: int, got: tuple[int, ...], want: tuple[int, ...], shapes: Sequence[tuple[int, ...]], node: Any
 ) -> RuntimeError:
-    """Return the error for a gradient whose shape is not that of its argument. ``shapes``: of all tensor arguments."""
+    """Return the error for a gradient of the wrong shape. ``shapes`` are the shapes of all tensor arguments."""
     name, parameters = cls.__name__, _parameters(cls)
     which = f"{parameters[index]}, argument {index}" if index < len(parameters) else f"argument {index}"
     hint = ""

@@ -1,4 +1,7 @@
-"""Messages about missing attributes, module names and keywords, with a replacement or a close match."""
+"""Messages about missing attributes, module names and keywords, with a replacement or a close match.
+
+``errors`` exports the functions.
+"""
 
 from __future__ import annotations
 

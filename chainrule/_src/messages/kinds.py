@@ -1,4 +1,7 @@
-"""Exception types that chainrule defines."""
+"""Exception types that chainrule defines.
+
+The modules of ``messages`` create the exceptions, and ``chainrule`` exports the types that users catch.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from numpy.linalg import LinAlgError as _NumpyLinAlgError
 
 
 class LinAlgError(RuntimeError, _NumpyLinAlgError):
-    """A matrix has no such decomposition or inverse. Both NumPy's LinAlgError and PyTorch's (a RuntimeError) catch it."""
+    """A matrix has no decomposition or inverse of the requested kind.
+
+    ``except`` clauses for NumPy's LinAlgError and for PyTorch's (a RuntimeError) both catch it.
+    """
 
     __module__ = "chainrule.linalg"
 

@@ -60,11 +60,11 @@ def taken_by_library(tensor: object) -> tuple[str, str] | None:
     """
     frame = calling_frame()
     library = called = distribution = ""
-    entered: list[str] = []  # the functions of the library, from the one that was called
+    entered: list[str] = []  # names of the running library functions, outermost first
     while frame is not None and (frame_library := _library(frame)):
         library = (
             library if frame_library == "scipy" and library else frame_library
-        )  # private modules of SciPy count as their caller's
+        )  # a private module of SciPy belongs to the public module that calls it
         called = _public(frame, frame_library) or called
         entered[:0] = _names(frame)
         if frame_library == "scipy.stats":
@@ -107,7 +107,10 @@ def instead_of_arrays(tensor: object, x: str, detach: bool = True) -> str:
 
 
 def _text(called: str, x: str, module: str, entered: list[str], distribution: str) -> str:
-    """Return the suggestion for a call. ``entered``: the running library functions; ``called`` may be an alias of the first."""
+    """Return the suggestion for a call. ``entered`` lists the running library functions, outermost first.
+
+    ``called`` may be an alias of the first.
+    """
     name = called.rpartition(".")[2]
     cut = f"{_CUT}: {x}.detach().numpy()."
     instead = distribution

@@ -1,4 +1,7 @@
-"""Parts of messages: PyTorch's names of dtypes and shapes, the reason why a path was cut, and errors about missing names."""
+"""Parts of messages: PyTorch's names of dtypes and shapes, the reason why a path was cut, and errors about missing names.
+
+The other modules of ``messages``, ``compiling`` and ``explaining`` call these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the user's variable names of values: search the variables of the running frames by identity.
+"""Find the name of the user's variable that holds a value, by comparing objects in the running frames.
 
 ``name_of(value)`` returns the name, for messages. ``scopes`` and ``variables`` list all variables, nearest first.
 """

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-_LIBRARY = os.path.dirname(os.__file__) + os.sep  # Python's own
+_LIBRARY = os.path.dirname(os.__file__) + os.sep  # Python's standard library
 _INSTALLED = rf"{re.escape(PACKAGE)}|{re.escape(_LIBRARY)}|<frozen |.*[\\/](site|dist)-packages[\\/]"
 _INTERNAL = (PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep)
 USER_FILES: set[str] = set()  # cache of files outside this package and NumPy
@@ -45,7 +45,7 @@ def note_frame(noting: Any, frame: FrameType | None) -> None:
     """Store the innermost user frame, from ``frame`` outward, in the attributes ``code`` and ``lasti`` of ``noting``."""
     while frame is not None:
         file = frame.f_code.co_filename
-        if file in _INTERNAL_FILES:  # most are
+        if file in _INTERNAL_FILES:  # true for most frames
             frame = frame.f_back
         elif file in USER_FILES:
             noting.code = frame.f_code

@@ -357,13 +357,13 @@ def leaves_graph(tensor: object, what: str) -> None:
 
     Printing the number, as in ``"%.2f" % x``, gives no warning.
     """
-    caller = sys._getframe(4)  # the caller of float(x), which calls x.__float__
+    caller = sys._getframe(4)  # the frame that calls float(x), which calls x.__float__
     now = running(caller) if not caller.f_code.co_filename.startswith(PACKAGE) else running(None)
     if now.instruction in STORES:
         raise stored_in_array(tensor, now.text)
     if now.instruction in ("BINARY_OP", "BINARY_MODULO"):
         return
-    own = re.match(rf"{what}\((.+)\)$", now.text)  # the user's own float(x[0])
+    own = re.match(rf"{what}\((.+)\)$", now.text)  # the user wrote float(x[0])
     x = own[1] if own and len(own[1]) <= 30 else name_of(tensor) or "x"
     called = now.text if len(now.text) <= 40 and "(" in now.text else f"{what}({x})"
     takes = f"{called} is" if own else f"{called} uses {what}({x}),"

@@ -1,4 +1,7 @@
-"""Helpers for the arguments of operations: tensors, their dtypes, ``dim``, and keywords of functions that make tensors."""
+"""Helpers for the arguments of operations: tensors, their dtypes, ``dim``, and keywords of functions that make tensors.
+
+The functions of ``ops`` and ``nn`` call these helpers.
+"""
 
 from __future__ import annotations
 
@@ -128,8 +131,8 @@ def number_in(value: Any, dtype: Any) -> NumpyArray:
 def with_creation_keywords(function: F) -> F:
     """Add to a function that makes tensors the keywords that all such functions have.
 
-    ``out=``, whose dtype is the default; ``size=`` as an alternative to separate sizes; ``device``, by default that of the first
-    argument if it is a tensor; and ``layout``, ``pin_memory`` and ``memory_format``, each of which allows one value only.
+    ``out=`` also determines the default dtype, and ``size=`` can replace separate sizes. ``device`` is by default the device of
+    the first argument if that is a tensor. ``layout``, ``pin_memory`` and ``memory_format`` each allow one value only.
     """
     sizes = function.__code__.co_flags & inspect.CO_VARARGS
     follows = function.__code__.co_varnames[:1] in (("self",), ("input",))

@@ -588,7 +588,7 @@ _ALONE = _references(wrap(np.empty(1)))
 def unshare(base: Tensor, always: bool = False) -> None:
     """Give a tensor and its views new memory if anything else uses theirs, such as a node that saved it.
 
-    A write in the NumPy-style API changes what the program sees, but never a value that a rule will read.
+    A write in the NumPy-style API changes the values that the program reads, but never a value that a rule will read.
     """
     views = [view for view in views_of(base) if type(view._raw) is ndarray]
     own = owner(base._raw) is base._raw

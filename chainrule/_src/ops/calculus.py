@@ -1,4 +1,7 @@
-"""Integrals and slopes of sampled functions, and products and distances of vectors: composites with PyTorch's signatures."""
+"""Integrals and slopes of sampled functions, and products and distances of vectors: composites with PyTorch's signatures.
+
+``op`` makes these functions public: ``chainrule.trapezoid``, ``chainrule.cumulative_trapezoid`` …
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""PyTorch's functions that make tensors: from data, constants and ranges."""
+"""PyTorch's functions that make tensors: from data, constants and ranges.
+
+``op`` makes these functions public: ``chainrule.tensor``, ``chainrule.full_like`` …
+"""
 
 from __future__ import annotations
 

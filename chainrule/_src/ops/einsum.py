@@ -1,4 +1,7 @@
-"""Einstein summation, composed of permute, reshape and bmm."""
+"""Einstein summation, composed of permute, reshape and bmm.
+
+``chainrule.einsum`` and ``np.einsum`` call these functions.
+"""
 
 from __future__ import annotations
 

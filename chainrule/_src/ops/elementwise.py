@@ -1,4 +1,7 @@
-"""The user functions of elementwise primitives, and composites of them."""
+"""The user functions of elementwise primitives, and composites of them.
+
+``op`` makes these functions public: ``chainrule.add``, ``chainrule.sub`` …
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Parts of floating-point numbers: infinities, mantissas and exponents."""
+"""Parts of floating-point numbers: infinities, mantissas and exponents.
+
+``op`` makes these functions public: ``chainrule.isposinf``, ``chainrule.isneginf`` …
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Read elements along one axis or under a mask: gather, take, masked_select and similar functions."""
+"""Read elements along one axis or under a mask: gather, take, masked_select and similar functions.
+
+``op`` makes these functions public: ``chainrule.gather``, ``chainrule.take_along_dim`` …
+"""
 
 from __future__ import annotations
 

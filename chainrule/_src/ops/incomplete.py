@@ -1,5 +1,7 @@
 """Derivatives of the incomplete gamma and beta functions by their shape parameters, for which SciPy has no functions.
 
+``scipy_special`` and ``chainrule.stats`` call these functions.
+
 With T of the gamma distribution of shape a, and ψ = (log Γ)',
 
     ∂/∂a log P(a, x) = E[log T | T ≤ x] − ψ(a),        ∂/∂a log Q(a, x) = E[log T | T > x] − ψ(a),

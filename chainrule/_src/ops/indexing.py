@@ -1,4 +1,7 @@
-"""``tensor[index]`` and ``tensor[index] = value``, with PyTorch's rules for indices."""
+"""``tensor[index]`` and ``tensor[index] = value``, with PyTorch's rules for indices.
+
+``ops.array`` and ``ops.methods`` make them methods of ``Array`` and ``Tensor``.
+"""
 
 from __future__ import annotations
 

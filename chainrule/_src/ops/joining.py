@@ -1,4 +1,7 @@
-"""Join, repeat, flip, roll and pad tensors along axes. Composites are recorded as the primitives they consist of."""
+"""Join, repeat, flip, roll and pad tensors along axes. Composites are recorded as the primitives they consist of.
+
+``op`` makes these functions public: ``chainrule.tile``, ``chainrule.cat`` …
+"""
 
 from __future__ import annotations
 

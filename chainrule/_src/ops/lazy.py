@@ -1,5 +1,7 @@
 """Compute lazy tensors and Arrays, and implement the protocol of Dask collections for them.
 
+``op`` makes ``compute`` and ``persist`` methods; Dask calls the methods of its protocol.
+
 ``dask.compute(loss.detach(), w.grad)`` computes several in one pass with shared work, as for Dask's arrays.
 ``client.compute``, ``dask.persist``, ``dask.visualize`` and progress bars accept them, too.
 """

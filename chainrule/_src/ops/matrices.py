@@ -1,4 +1,7 @@
-"""Triangles and diagonals of matrices, grids and combinations of vectors, and differences of neighbours."""
+"""Triangles and diagonals of matrices, grids and combinations of vectors, and differences of neighbours.
+
+``op`` makes these functions public: ``chainrule.tril``, ``chainrule.triu`` …
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Strided views, storages, real views of complex tensors, and the copying variants of views (such as ``permute_copy``)."""
+"""Strided views, storages, real views of complex tensors, and the copying variants of views (such as ``permute_copy``).
+
+``op`` makes these functions public: ``chainrule.as_strided``, ``chainrule.view_as_real`` …
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """NumPy's differences, cumulative sums and interpolation for tensors: composites with NumPy's signatures.
 
+NumPy calls them through ``__array_function__`` (``tape.protocol``).
+
 The search for an interval (``interp``) and the number of periods (``unwrap``) have no derivative. The values computed from
 them have one.
 """

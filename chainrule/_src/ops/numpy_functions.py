@@ -1,5 +1,7 @@
 """NumPy's functions for tensors and other array-likes, with NumPy's signatures and semantics.
 
+NumPy calls them through ``__array_function__`` (``tape.protocol``).
+
 Rules are NumPy code, so rules on Dual and Batched values call these functions, too.
 """
 

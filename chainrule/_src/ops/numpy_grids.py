@@ -1,4 +1,7 @@
-"""NumPy's grids, polynomial fits and tensor equations for tensors: composites with NumPy's signatures."""
+"""NumPy's grids, polynomial fits and tensor equations for tensors: composites with NumPy's signatures.
+
+NumPy calls them through ``__array_function__`` (``tape.protocol``).
+"""
 
 from __future__ import annotations
 

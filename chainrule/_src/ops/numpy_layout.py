@@ -1,4 +1,7 @@
-"""The memory layout of arrays, as far as NumPy's functions expose it: ``order=``, and whether a result is a copy."""
+"""The memory layout of arrays, as far as NumPy's functions expose it: ``order=``, and whether a result is a copy.
+
+``ops.array`` and the ``numpy_*`` modules call these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Convert operands as NumPy does: lists become arrays, as in ``np.dot(t, [1., 2.])``, and dtypes are promoted."""
+"""Convert operands as NumPy does: lists become arrays, as in ``np.dot(t, [1., 2.])``, and dtypes are promoted.
+
+The ``numpy_*`` modules call these functions.
+"""
 
 from __future__ import annotations
 

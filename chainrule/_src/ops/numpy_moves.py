@@ -1,4 +1,7 @@
-"""NumPy's functions that move elements, for tensors and other array-likes: reshape, join, split, pad, index."""
+"""NumPy's functions that move elements, for tensors and other array-likes: reshape, join, split, pad, index.
+
+NumPy calls them through ``__array_function__`` (``tape.protocol``).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""NumPy's reductions, scans and sorts for tensors and other array-likes, and the reducing methods of ufuncs."""
+"""NumPy's reductions, scans and sorts for tensors and other array-likes, and the reducing methods of ufuncs.
+
+NumPy calls them through ``__array_function__`` (``tape.protocol``).
+"""
 
 from __future__ import annotations
 

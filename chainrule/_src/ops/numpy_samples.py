@@ -1,5 +1,7 @@
 """NumPy's statistics of samples for tensors: covariances, quantiles without NaN, histograms, and set operations.
 
+NumPy calls them through ``__array_function__`` (``tape.protocol``).
+
 The bin of a sample, and which samples are distinct, have no derivative. Weights and the values themselves have one.
 """
 
@@ -246,7 +248,7 @@ def _histogram(
     density: bool | None = None,
     weights: Any = None,
 ) -> tuple[AnyArray, AnyArray]:
-    """Counts have no derivative. Weights have one, and so have edges computed from the samples' extremes."""
+    """Compute ``np.histogram``. Weights have a derivative, and so have edges computed from the samples' extremes."""
     if weights is not None and tuple(np.shape(weights)) != tuple(np.shape(a)):
         raise ValueError("weights should have the same shape as a.")
     edges = _histogram_bin_edges(a, bins, range, weights)

@@ -1,5 +1,7 @@
 """NumPy's insertions, partitions, choices and piecewise functions for tensors, and functions along an axis.
 
+NumPy calls them through ``__array_function__`` (``tape.protocol``).
+
 Each computes from plain values where elements go, and then moves them with primitives, which have transposes.
 """
 
@@ -199,8 +201,8 @@ def _piece(
 def _piece_of_each(y: AnyArray, x: AnyArray, condition: AnyArray, value: Callable[[AnyArray], AnyArray]) -> AnyArray:
     """Evaluate ``_piece`` inside vmap, where every example selects its own elements.
 
-    The function is called once for all examples that select the same number of elements. For the other examples, the elements of
-    one of these are filled in, so that no derivative is taken where the function was not evaluated.
+    The function is called once for all examples that select the same number of elements. The other examples are filled with the
+    elements of one of these, so that no derivative is taken where the function was not evaluated.
     """
     shape, n = shape_of(x), math.prod(shape_of(x))
     flat = np.reshape(x, (n,))
@@ -223,7 +225,10 @@ def _any_is(k: int, counts: ndarray) -> np.bool_:
 
 
 def _selected_by_one(k: int, values_and_marks: ndarray) -> ndarray:
-    """Return for every example the elements selected by the first example that selects k; ``both``: (..., values and marks, n)."""
+    """Return for every example the elements selected by the first example that selects k.
+
+    ``values_and_marks`` has the shape (..., values and marks, n).
+    """
     values, marks = np.moveaxis(values_and_marks, -2, 0).reshape(2, -1, values_and_marks.shape[-1])
     one = np.flatnonzero(np.count_nonzero(marks, axis=1) == k)[:1]
     chosen = values[one][marks[one] != 0] if one.size else np.zeros(k, values_and_marks.dtype)

@@ -1,5 +1,7 @@
 """``reduce``, ``accumulate``, ``reduceat`` and ``at`` for ufuncs without a primitive for them: repeated calls of the ufunc.
 
+NumPy calls them through ``__array_function__`` (``tape.protocol``).
+
 NumPy first computes the result for ones, to get errors, dtype and shape. If the result cannot carry a derivative, NumPy
 computes it. Otherwise it is a fold, and each call in it is recorded like any other call of the ufunc.
 """

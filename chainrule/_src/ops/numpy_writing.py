@@ -1,5 +1,7 @@
 """NumPy's functions that write into their first argument, or to a file, for tensors.
 
+NumPy calls them through ``__array_function__`` (``tape.protocol``).
+
 Writes into an argument become in-place operations of the tensor, and are recorded as such. Files get plain numbers, so a
 tensor that requires grad raises the error of ``np.asarray``.
 """

@@ -1,4 +1,7 @@
-"""Sorting and functions of sorted elements, and cumulative functions along an axis."""
+"""Sorting and functions of sorted elements, and cumulative functions along an axis.
+
+``op`` makes these functions public: ``chainrule.argsort``, ``chainrule.sort`` …
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Orthogonal polynomials of ``chainrule.special``, computed by their three-term recurrences (DLMF 18.9)."""
+"""Orthogonal polynomials of ``chainrule.special``, computed by their three-term recurrences (DLMF 18.9).
+
+``op`` makes these functions public.
+"""
 
 from __future__ import annotations
 

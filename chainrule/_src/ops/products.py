@@ -1,4 +1,7 @@
-"""Matrix and tensor products, composed of mm, bmm, mv, dot, and moves of axes."""
+"""Matrix and tensor products, composed of mm, bmm, mv, dot, and moves of axes.
+
+``op`` makes these functions public: ``chainrule.matmul``, ``chainrule.vdot`` …
+"""
 
 from __future__ import annotations
 
@@ -230,7 +233,7 @@ ger = outer
 
 
 def _factors_first(function: F) -> F:
-    """Also accept the factors in the position of a deprecated signature: ``addmm(beta, input, alpha, x, y)``."""
+    """Wrap a function to accept the factors in the position of a deprecated signature: ``addmm(beta, input, alpha, x, y)``."""
 
     @functools.wraps(function)
     def call(*args: object, **options: object) -> object:

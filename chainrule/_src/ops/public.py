@@ -1,4 +1,7 @@
-"""Import the modules that declare operations of the top-level namespace, except the deferred ones (``ops.deferred``)."""
+"""Import the modules that declare operations of the top-level namespace, except the deferred ones (``ops.deferred``).
+
+``chainrule`` imports this module.
+"""
 
 from chainrule._src.ops import (  # noqa: F401
     array,

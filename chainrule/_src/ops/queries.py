@@ -1,4 +1,7 @@
-"""Properties of tensors that are known without a computation."""
+"""Properties of tensors that are known without a computation.
+
+``op`` makes these functions public: ``chainrule.numel``, ``chainrule.is_floating_point`` …
+"""
 
 from __future__ import annotations
 

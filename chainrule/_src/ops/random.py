@@ -1,4 +1,7 @@
-"""Random tensors, drawn from ``default_generator`` or another generator; ``manual_seed`` seeds it."""
+"""Random tensors, drawn from ``default_generator`` or another generator; ``manual_seed`` seeds it.
+
+``op`` makes these functions public. Distributions, dropout and ``nn.init`` draw with the same generator.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""PyTorch's reductions, with ``dim`` and ``keepdim`` (or NumPy's ``axis`` and ``keepdims``)."""
+"""PyTorch's reductions, with ``dim`` and ``keepdim`` (or NumPy's ``axis`` and ``keepdims``).
+
+``op`` makes these functions public: ``chainrule.sum``, ``chainrule.prod`` …
+"""
 
 from __future__ import annotations
 
@@ -195,13 +198,13 @@ def aminmax(input: TensorLike, *, dim: SupportsIndex | None = None, keepdim: boo
 
 @op(method=True, out=True, remembered=True)
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    """Return the maximum of all elements; with ``dim`` (values, indices); with another tensor the elementwise maximum."""
+    """Return the maximum of all elements, ``(values, indices)`` along ``dim``, or the elementwise maximum with a tensor."""
     return _best("max", ew.maximum, reduction.amax, reduction.argmax, input, dim, keepdim, other)
 
 
 @op(method=True, out=True, remembered=True)
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    """Return the minimum of all elements; with ``dim`` (values, indices); with another tensor the elementwise minimum."""
+    """Return the minimum of all elements, ``(values, indices)`` along ``dim``, or the elementwise minimum with a tensor."""
     return _best("min", ew.minimum, reduction.amin, reduction.argmin, input, dim, keepdim, other)
 
 

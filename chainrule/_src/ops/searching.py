@@ -1,4 +1,7 @@
-"""Find and count elements: nonzero, unique, searchsorted, histograms. Results depend on values, so few have gradients."""
+"""Find and count elements: nonzero, unique, searchsorted, histograms. Results depend on values, so few have gradients.
+
+``op`` makes these functions public: ``chainrule.nonzero``, ``chainrule.nonzero_static`` …
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Change shapes and reorder axes, as views wherever the memory layout allows."""
+"""Change shapes and reorder axes, as views wherever the memory layout allows.
+
+``op`` makes these functions public: ``chainrule.reshape``, ``chainrule.permute`` …
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Products of SciPy's sparse matrices and linear operators with tensors and Arrays: ``A @ u``, ``u @ A``."""
+"""Products of SciPy's sparse matrices and linear operators with tensors and Arrays: ``A @ u``, ``u @ A``.
+
+``ops.array`` and ``chainrule.sparse`` call these functions.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def operator(symbol: str, x: Any, A: Any) -> Any:
     """Compute ``x @ A``, ``A @ x`` and, for SciPy's matrices (not its arrays), the products by ``*``.
 
     Args:
-        symbol: the operator, as in ``tape.others.beside``.
+        symbol: the operator, as in ``tape.foreign_operands.beside``.
         x: a tensor or an Array.
         A: a SciPy sparse matrix or array, or a linear operator.
 

@@ -1,4 +1,7 @@
-"""``torch.special``: error, gamma and Bessel functions, and aliases of functions that are defined elsewhere."""
+"""``torch.special``: error, gamma and Bessel functions, and aliases of functions that are defined elsewhere.
+
+``op`` makes these functions public, in ``chainrule.special``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Split tensors along an axis into views."""
+"""Split tensors along an axis into views.
+
+``op`` makes these functions public: ``chainrule.narrow``, ``chainrule.select`` …
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Covariances, and medians and quantiles that ignore NaN."""
+"""Covariances, and medians and quantiles that ignore NaN.
+
+``op`` makes these functions public: ``chainrule.cov``, ``chainrule.corrcoef`` …
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def batch_elementwise(
 
 
 def _pad_to_rank(rank: int, payloads: Sequence[AnyArray], batched: Sequence[bool], ranks: list[int]) -> list[AnyArray]:
-    """Insert axes of length 1 after the batch axis of each batched payload whose rank is below ``most``."""
+    """Insert axes of length 1 after the batch axis of each batched payload whose rank is below ``rank``."""
     return [insert_axes(p, rank - r) if b and r < rank else p for p, b, r in zip(payloads, batched, ranks, strict=True)]
 
 
@@ -61,7 +61,7 @@ def apply_primitive(prim: Primitive, operands: Sequence[AnyArray], params: Param
 def leading_axes(
     prim: Primitive, payloads: Sequence[AnyArray], batched: Sequence[bool], size: int, params: Params
 ) -> Any:
-    """Apply an operation that treats extra leading axes alike in every operand: give the batch axis to all operands."""
+    """Apply an operation whose operands must have the same leading axes: broadcast the batch axis to all operands."""
     if len(payloads) > 1:
         payloads = [p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True)]
     return apply_primitive(prim, payloads, params)

@@ -1,5 +1,7 @@
 """Contractions of two arrays over shared subscripts, computed by one ``np.matmul`` and moves of axes.
 
+The kind ``contraction``, batching rules and ``table.contraction`` call it.
+
 Each letter of a subscript such as ``"ik,kj->ij"`` is summed (in both operands, not in the result), left (in the first
 operand only) or right (in the second only). Extra leading axes broadcast. A subscript describes the last axes only,
 so contractions need no batching rule of their own.

@@ -1,4 +1,7 @@
-"""Turn the docstring of an operation into a description of its result, for explanations and ``chainrule ops``."""
+"""Turn the docstring of an operation into a description of its result, for explanations and ``chainrule ops``.
+
+``explaining.step_data`` and ``cli.ops`` call it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _RETURN = re.compile(
 
 
 def description(doc: str, quote: str = "") -> str:
-    """Return a docstring without reStructuredText, and without a verb if it says what the operation returns.
+    """Return a docstring without reStructuredText, and without the verb if it is "Return".
 
     Args:
         quote: the quotation mark around names and code.

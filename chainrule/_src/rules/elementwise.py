@@ -1,4 +1,7 @@
-"""Elementwise primitives: the local Jacobian is diagonal, so one partial derivative per operand determines all rules."""
+"""Elementwise primitives: the local Jacobian is diagonal, so one partial derivative per operand determines all rules.
+
+The modules of ``table`` use the decorator ``elementwise``, which ``kinds`` re-exports.
+"""
 
 from __future__ import annotations
 

@@ -67,7 +67,8 @@ def code_of(function: Rule) -> CodeType:
         return getattr(function, "__wrapped__", function).__code__
     except AttributeError:
         raise TableError(
-            f"a rule must be a Python function whose parameter names say what it reads: write {function!r} as a lambda"
+            "a rule must be a Python function whose parameter names state the values that it reads: write "
+            f"{function!r} as a lambda"
         ) from None
 
 
@@ -90,7 +91,7 @@ class Primitive:
         value: the operation on raw arrays.
         operands: names of the array operands; a last name that starts with ``*`` stands for any number.
         outputs: names of the outputs; ``("out",)`` for most.
-        parameters: names of the static parameters; ``required``: of those without a default.
+        parameters: names of the static parameters. ``required``: names of the static parameters without a default.
         saves: names of the values that a node saves, in order.
         vjps: for each differentiable operand the rule from cotangent to cotangent.
         reads: for each differentiable operand the names that its rule reads.
@@ -103,11 +104,12 @@ class Primitive:
         samples: operands and parameters to check the primitive with (the format is in ``testing.samples``).
         domain: the range of sample operands: ``(low, high)``, "bool", "int" or "complex"; or one of these
             for each operand.
-        overloads: the numbers of PyTorch's overloads, one digit each: for operand i being a plain number, and last for no
-            operand being one. Where the digits differ, the number is a parameter in PyTorch, and has no edge.
+        overloads: the numbers of PyTorch's overloads, one digit each. Digit i is the overload for a plain number as operand i,
+            the last digit the overload for array operands only. If digit i differs from the last one, PyTorch passes the
+            number as a parameter, without an edge.
         declared: the kind, the function and the options of the declaration.
         listed: whether it is in ``TABLE``; primitives made by ``chainrule.primitive`` are not.
-        tied: whether recorded cotangents depend on the operands with derivative 0, as PyTorch's rule does.
+        tied: whether cotangents that are recorded stay connected to the operands, with derivative 0, as in PyTorch.
         accepts: the kinds of dtypes (as in ``dtype.kind``) that the operation accepts.
         c_op: the C form of the primitive (``Op`` of native/primitive.c); unset until C needs it.
         structure: the sparsity structure of the local Jacobian: a word or subscripts (listed in ``rules.structure``), a

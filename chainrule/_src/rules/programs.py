@@ -5,8 +5,8 @@ shows which ufuncs it calls on which values. The program is then compared with t
 zeros of both signs, infinities and NaNs. If they agree, C runs the program from then on. Rules stay in Python if they call
 anything but ufuncs, ``np.where`` and ``astype``, or if they read shapes or numbers.
 
-Symbols count as arrays for ``arrays.any_array.is_array``, so a rule takes the branch that it takes for arrays. Where a rule
-is to be recorded (with ``create_graph``) they do not, because tensors do not.
+Symbols count as arrays for ``arrays.any_array.is_array``, so a rule takes the branch that it takes for arrays. If the rule
+will be recorded (``create_graph``), symbols do not count as arrays, because tensors do not.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _SymbolSize:
 
 
 class _Shape:
-    """The shape of a symbol, or (without one) of the operand to whose shape the rule's result must be summed."""
+    """The shape of a symbol. Without a symbol: the shape of the operand to which the rule's result must be summed."""
 
     def __init__(self, value: Symbol | None) -> None:
         self.value = value

@@ -1,4 +1,7 @@
-"""Helpers of the kinds: bind a rule's arguments by its parameter names, and undo broadcasting and dtype promotion."""
+"""Helpers of the kinds: bind a rule's arguments by its parameter names, and undo broadcasting and dtype promotion.
+
+``kinds``, ``elementwise`` and ``tangents`` call these functions.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def unbroadcast(g: AnyArray, shape: tuple[int, ...], dtype: NumpyDType) -> AnyAr
         axes = tuple(range(extra)) + tuple([extra + i for i, n in enumerate(shape) if n == 1 and have[extra + i] != 1])
         if axes:
             g = accurate_sum(g, axes)
-        if g.shape != shape:  # the stretched axes were summed away, or g is smaller than the operand
+        if g.shape != shape:  # summation removed the broadcast axes, or g is smaller than the operand
             g = np.reshape(g, shape) if axes else np.broadcast_to(g, shape)
     if g.dtype != dtype:
         if g.dtype.kind == "c" and dtype.kind != "c":

@@ -1,5 +1,7 @@
 """The sparsity structure of a primitive's local Jacobians, as declared by ``structure``.
 
+``jacobians`` and ``explaining`` call ``structure_of`` and ``letters_of``.
+
 ==================  ================================================================================================
 ``"diagonal"``      an element of the result depends on the same element of the operand (after broadcasting)
 ``"selection"``     an element of the result is one element of the operand, or does not depend on the operand
@@ -54,10 +56,11 @@ def letters_of(
 
     A letter in both: these axes have the same index. A letter in the operand only: an element depends on the whole axis. A
     letter in the result only: all elements along its axis depend on the same elements of the operand.
+
     Args:
-            position: the operand's position; only products use it.
+        position: the operand's position; only products use it.
         ndim, out_ndim: how many axes the operand and the result have.
-            output: the index of the output, for operations with several.
+        output: the index of the output, for operations with several.
 
     >>> letters_of("axis", 0, {"axis": -1}, 2, 2)
     ('ab', 'aB')

@@ -1,5 +1,7 @@
 """Sums with small rounding errors, at about the cost of plain sums.
 
+The rules in ``table`` and ``rules.unbroadcast`` call these functions.
+
 NumPy sums pairwise along an axis that is contiguous in memory. Along any other axis it adds row after row, and cumulative
 sums add one element at a time. Single precision then loses digits. So long sums over rows are computed in blocks, and
 cumulative sums and products in double precision, as in PyTorch.

@@ -1,4 +1,7 @@
-"""The JVP of elementwise primitives: the sum of each tangent times its partial derivative."""
+"""The JVP of elementwise primitives: the sum of each tangent times its partial derivative.
+
+The decorator ``elementwise`` calls ``elementwise_jvp``.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Read and write ``x[index]`` for any index, including index arrays that differ between the examples of a transformation.
 
+``ops.indexing``, ``ops.array`` and ``ops.numpy_moves`` call ``read_any`` and ``put_any``.
+
 If all index arrays are plain, the index is a parameter of one primitive (``getitem``, ``index``, ``index_put``). An index
 array inside a transformation must be an operand. The indexed axes are then merged into one, the index arrays are combined
 into one array of flat indices, and reading and writing are ``take``, ``scatter`` and ``scatter_add``.
@@ -174,7 +176,7 @@ def _merge_to_front(x: Any, axes: list[int]) -> Any:
 
 
 def _flat_indices(shape: tuple[int, ...], arrays: list[tuple[int, Any]]) -> Any:
-    """Return the flat indices along the merged axis that ``_in_front`` makes."""
+    """Return the flat indices along the axis that ``_merge_to_front`` makes."""
     where = 0
     for axis, i in arrays:
         where = where * shape[axis] + nonnegative_indices(i, shape[axis], axis)

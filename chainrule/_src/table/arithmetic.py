@@ -1,4 +1,7 @@
-"""Arithmetic: sums, products, quotients, powers, and the parts of complex numbers."""
+"""Arithmetic: sums, products, quotients, powers, and the parts of complex numbers.
+
+``ops.elementwise`` makes the public functions.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def _remedy_if_infinite(text: str) -> Callable[[Any, Any], str]:
 @elementwise(
     np.add,
     d={"x": 1, "y": 1},
-    remedy=_remedy_if_infinite("inf + -inf is nan, so keep the infinite operands from arising"),
+    remedy=_remedy_if_infinite("inf + -inf is nan, so avoid infinite operands"),
 )
 def add(x: AnyArray, y: AnyArray) -> None:
     """Return the sum x + y, element by element."""
@@ -33,7 +36,7 @@ def add(x: AnyArray, y: AnyArray) -> None:
     np.subtract,
     d={"x": 1, "y": -1},
     accepts="iufc",
-    remedy=_remedy_if_infinite("inf - inf is nan, so keep the infinite operands from arising"),
+    remedy=_remedy_if_infinite("inf - inf is nan, so avoid infinite operands"),
     on_bools="Subtraction, the `-` operator, with two bool tensors is not supported, use the `^` or `logical_xor()` operator instead.",
 )
 def sub(x: AnyArray, y: AnyArray) -> None:
@@ -50,7 +53,7 @@ def rsub(x: object, y: object) -> AnyArray:
 @elementwise(
     np.multiply,
     d={"x": lambda y: y, "y": lambda x: x},
-    remedy=_remedy_if_infinite("0 * inf is nan, so keep the infinite factor from arising"),
+    remedy=_remedy_if_infinite("0 * inf is nan, so avoid the infinite factor"),
 )
 def mul(x: AnyArray, y: AnyArray) -> None:
     """Return the product x · y, element by element."""

@@ -1,5 +1,7 @@
 """Comparisons, extrema, clamps and rounding: functions with kinks or steps, or without a gradient.
 
+``ops.elementwise`` makes the public functions.
+
 Where a derivative does not exist, the rules follow PyTorch: at a tie, maximum and minimum send half of the cotangent to
 each operand; clamp sends all of it to the elements at their bounds. An element that is not selected gets 0, even from an
 infinite cotangent.

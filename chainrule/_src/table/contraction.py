@@ -1,4 +1,4 @@
-"""Matrix and vector products; all rules are derived from the subscripts."""
+"""Matrix and vector products; all rules are derived from the subscripts. ``ops.products`` applies them."""
 
 from __future__ import annotations
 

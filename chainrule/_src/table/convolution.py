@@ -1,5 +1,7 @@
 """Convolutions over any number of axes, and ``im2col`` and ``col2im``.
 
+``nn.convolution`` applies the primitives.
+
 A convolution is one matrix product of the weight and the input's windows, copied to columns. It is trilinear,
 Σ cotangent · weight · windows(x), and has three primitives: the output, the cotangent of the input, and the cotangent of
 the weight. The derivatives of each are the other two, so all orders and both modes follow. Windows are views. Their columns

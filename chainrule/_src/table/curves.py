@@ -1,4 +1,7 @@
-"""SciPy's interpolants as a primitive. The module is loaded at first use, and the primitive is not in ``TABLE``."""
+"""SciPy's interpolants as a primitive. The module is loaded at first use, and the primitive is not in ``TABLE``.
+
+``scipy.interpolate`` calls ``curve_at``.
+"""
 
 from __future__ import annotations
 

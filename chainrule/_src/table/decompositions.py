@@ -1,5 +1,7 @@
 """Decompositions of the matrices in the last two axes: eigenvalues, singular values, QR; pseudoinverse and exponential.
 
+``ops.linalg`` applies the primitives.
+
 The formulas are from Giles (2008), see ``linalg``; Townsend (2016) for the thin SVD; Walter and Lehmann (2012) for QR;
 Golub and Pereyra (1973) for the pseudoinverse; Najfeld and Havel (1995) for the exponential.
 """

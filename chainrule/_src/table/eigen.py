@@ -1,5 +1,7 @@
 """Eigenvalues and eigenvectors of general square matrices; the results are always complex.
 
+``ops.linalg.factors`` applies the primitive.
+
 The formulas are from Boeddeker and others (2017), "On the computation of complex-valued gradients with application
 to statistically optimum beamforming". Eigenvectors have length 1; LAPACK chooses their phases.
 """

@@ -1,4 +1,7 @@
-"""Exponentials, logarithms, and related functions that need care with rounding."""
+"""Exponentials, logarithms, and related functions that need care with rounding.
+
+``ops.elementwise`` makes the public functions.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Discrete Fourier transforms over any axes: three linear maps, whose transposes are transforms again.
 
+``ops.fft.numpy_functions`` applies the primitives.
+
 The unscaled transform over n points is a symmetric matrix F with FᴴF = n·I, and the inverse is Fᴴ/n. The transpose is the
 transform in the other direction with the same scale. ``norm`` assigns the scale to a direction, so the transpose needs the
 opposite ``norm``.

@@ -1,4 +1,7 @@
-"""SciPy's recursive filter ``lfilter`` as a primitive. The module is loaded at first use."""
+"""SciPy's recursive filter ``lfilter`` as a primitive. The module is loaded at first use.
+
+``scipy.signal`` calls ``filtered``.
+"""
 
 from __future__ import annotations
 

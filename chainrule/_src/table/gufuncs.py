@@ -1,5 +1,7 @@
 """Faster ``np.linalg.solve``, ``inv`` and ``slogdet``: call NumPy's gufuncs without the Python wrapper.
 
+``linalg`` calls these functions.
+
 The wrapper takes five times as long as the gufunc for small matrices. The gufuncs, dtypes and error states are NumPy's, so
 results and errors are the same. Operands other than float64 matrices go to NumPy's function.
 """

@@ -1,4 +1,7 @@
-"""Read and write by index. Reading is linear, and its transpose adds into zeros."""
+"""Read and write by index. Reading is linear, and its transpose adds into zeros.
+
+``ops.indexing``, ``ops.gathering`` and ``ops.scattering`` apply the primitives.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Linear algebra: inverses, solutions, determinants and Cholesky factors of the matrices in the last two axes.
 
+``ops.linalg`` applies the primitives.
+
 The formulas are from Giles (2008), "An extended collection of matrix derivative results for forward and reverse
 mode algorithmic differentiation", extended to complex matrices; for Cholesky from Murray (2016). The rules consist of
 products and solutions, so they are differentiable, too.

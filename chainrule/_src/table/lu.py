@@ -1,10 +1,12 @@
 """LU decomposition with partial pivoting, of the matrices in the last two axes.
 
-NumPy has no public function for it. If NumPy's own LAPACK can be called directly, it is. Otherwise, and for small matrices
-(whole stacks at a time), columns are eliminated recursively (Toledo, 1997, "Locality of reference in LU decomposition with
-partial pivoting"), so that nearly all work is matrix products. The rules are those of Giles (2008), extended to
-non-square matrices. With k = min(m, n), the first k rows of L and columns of U are a square decomposition; the rest of
-either factor follows by one triangular solution.
+``ops.linalg.factors`` applies the primitives.
+
+NumPy has no public function for it. NumPy's LAPACK is called directly where that is possible. Otherwise, and for stacks of
+small matrices, columns are eliminated recursively (Toledo, 1997, "Locality of reference in LU decomposition with partial
+pivoting"), so that nearly all work is matrix products. The rules are those of Giles (2008), extended to non-square
+matrices. With k = min(m, n), the first k rows of L and columns of U are a square decomposition. One triangular solution
+computes the rest of either factor.
 """
 
 from __future__ import annotations

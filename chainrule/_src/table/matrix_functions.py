@@ -1,4 +1,7 @@
-"""Matrix functions computed by SciPy, as primitives. The module is loaded at first use."""
+"""Matrix functions computed by SciPy, as primitives. The module is loaded at first use.
+
+``scipy.linalg`` calls the primitives.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Views of the same memory: arbitrary strides, and complex numbers as pairs of real numbers."""
+"""Views of the same memory: arbitrary strides, and complex numbers as pairs of real numbers.
+
+``ops.memory`` applies them.
+"""
 
 from __future__ import annotations
 

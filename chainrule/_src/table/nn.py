@@ -1,5 +1,7 @@
 """The primitives of neural networks: activations, losses, an affine map, standardization.
 
+The modules of ``chainrule.nn`` apply the primitives.
+
 Each activation is one primitive with its own partial; a composition would add a node per step to the graph. The losses
 include their reduction. All other functions of ``chainrule.nn.functional`` are compositions.
 """

@@ -1,4 +1,7 @@
-"""The argmax of every window or bag. Pooling then is ``gather`` at these indices, and so are its derivatives."""
+"""The argmax of every window or bag. Pooling then is ``gather`` at these indices, and so are its derivatives.
+
+``nn.pooling`` calls ``window_argmax``, and ``nn.sampling`` calls ``bag_argmax``.
+"""
 
 from __future__ import annotations
 

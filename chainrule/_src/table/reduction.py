@@ -1,4 +1,7 @@
-"""Reductions and scans. Axes are counted from the end, so that an extra leading axis changes nothing."""
+"""Reductions and scans. Axes are counted from the end, so that an extra leading axis changes nothing.
+
+``ops.reductions`` and ``ops.numpy_reductions`` apply them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Scatter with a product, a maximum or a minimum as the reduction. (Sums are ``scatter_add``.)"""
+"""Scatter with a product, a maximum or a minimum as the reduction. (Sums are ``scatter_add``.)
+
+``ops.scattering`` applies them.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,7 @@ def scatter_prod(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> A
 def _winners(
     x: AnyArray, index: AnyArray, src: AnyArray, out: AnyArray, axis: int, include_self: bool
 ) -> tuple[AnyArray, ...]:
-    """Return masks of the elements of x and of src that are the best at their target, and how many are."""
+    """Return masks of the best elements of x and of src, and how many of them each target has."""
     untouched = scatter(np.ones_like(x, dtype=bool), index, np.zeros(shape_of(index), bool), axis=axis)
     of_x, of_src = ((x == out) | untouched) if include_self else untouched, src == at_index(out, index, axis)
     number = scatter_add(of_x.astype(x.dtype), index, of_src.astype(x.dtype), axis=axis)

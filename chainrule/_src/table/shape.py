@@ -1,5 +1,7 @@
 """Moves of elements: each is linear, and its transpose moves the elements back.
 
+``ops.shaping``, ``ops.joining`` and ``ops.splitting`` apply them.
+
 Axes are counted from the end. A primitive marked ``view`` shares memory with its operand where NumPy's function does.
 """
 
@@ -337,7 +339,7 @@ def memory_order(a: AnyArray) -> list[int]:
     structure="diagonal",
 )
 def to_device(x: AnyArray, *, source: object, target: object) -> AnyArray:
-    """Copy x to the GPU with the number ``target``, or to the host (None); ``source`` is where x is now."""
+    """Copy x from one device to another: the number of a GPU, or None for the host."""
     return clone.value(x) if source == target else as_plain_array(gpu.copy_to(getattr(x, "payload", x), target))
 
 
@@ -362,7 +364,7 @@ def cast(x: AnyArray, *, dtype: NumpyDType) -> AnyArray:
 
 
 class _RecordingPrimitive:
-    """Stands for a primitive in its own batching rule, to record what the rule applies to a payload."""
+    """Takes the place of a primitive in its batching rule, and records the primitives that the rule applies to a payload."""
 
     def __init__(self, row: Primitive, x: AnyArray, steps: list[Any]) -> None:
         self.row, self.x, self.steps = row, x, steps

@@ -1,5 +1,7 @@
 """Products and linear systems with sparse matrices. The sparsity pattern is constant; the entries are an operand.
 
+``ops.sparse`` and ``chainrule.sparse`` call the primitives.
+
 SciPy computes. The module is loaded when the first sparse matrix is used, and its primitives are not in ``TABLE``.
 """
 
@@ -75,7 +77,7 @@ class SparsityPattern:
 
     @functools.cache  # noqa: B019 -- a pattern lives as long as its matrix
     def numbered(self, kind: str, transposed: bool) -> Any:
-        """Return a SciPy matrix of a format whose entries are their own numbers, from 1, to find what an index selects."""
+        """Return a SciPy matrix in the format ``kind`` with the entries 1, 2, 3 …, to find the entries that an index selects."""
         numbers = np.arange(1, len(self.indices) + 1)
         found = getattr(scipy_sparse(), kind)((numbers, self.indices, self.indptr), shape=self.shape)
         return found.T if transposed else found
@@ -96,7 +98,7 @@ class SparsityPattern:
         return SparsityPattern(indices, indptr, (count * m, count * n))
 
     def factors(self, data: ndarray) -> Any:
-        """Return SuperLU's factors of the matrix; those of the last matrix are cached for the solutions in derivatives.
+        """Return SuperLU's factors of the matrix. The last factors are cached, because derivatives solve with them again.
 
         Raises:
             numpy.linalg.LinAlgError: the matrix is singular.

@@ -22,7 +22,7 @@ _SMALL = 300  # up to this many elements, one call of the C library per element 
 
 # -- error functions -------------------------------------------------------------------------------------------------
 
-# Rational approximations of erf on [0, 0.46875], of exp(x²)·erfc on [0.46875, 4], and above of its distance from 1/(x√π):
+# Rational approximations of erf on [0, 0.46875], of exp(x²)·erfc on [0.46875, 4], and of exp(x²)·erfc − 1/(x√π) above 4:
 # W. J. Cody (1969), "Rational Chebyshev approximations for the error function", Mathematics of Computation 23.
 _NEAR = (
     (1.85777706184603153e-1, 3.16112374387056560, 1.13864154151050156e2, 3.77485237685302021e2, 3.20937758913846947e3),

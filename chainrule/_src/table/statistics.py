@@ -1,4 +1,7 @@
-"""Variance, standard deviation, median, and the selection of elements by index along an axis."""
+"""Variance, standard deviation, median, and the selection of elements by index along an axis.
+
+``ops.reductions`` and ``ops.ordering`` apply them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trigonometric and hyperbolic functions and their inverses."""
+"""Trigonometric and hyperbolic functions and their inverses. ``ops.elementwise`` makes the public functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sliding windows along an axis: a view in which elements may occur several times. The transpose adds them."""
+"""Sliding windows along an axis: a view in which elements may occur several times. The transpose adds them.
+
+``ops.shaping`` and ``nn.pooling`` apply them.
+"""
 
 from __future__ import annotations
 

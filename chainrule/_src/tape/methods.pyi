@@ -639,7 +639,7 @@ class Methods:
     def matrix_power(self, n: builtins.int) -> Tensor:
         """Return the n-th power of square matrices; for negative n, of the inverse."""
     def max(self, dim: Any = ..., keepdim: builtins.bool = ..., *, other: Any = ...) -> Any:
-        """Return the maximum of all elements; with ``dim`` (values, indices); with another tensor the elementwise maximum."""
+        """Return the maximum of all elements, ``(values, indices)`` along ``dim``, or the elementwise maximum with a tensor."""
     def maximum(self, other: Any, *, out: Any = ...) -> Any:
         """Return the larger of two elements; NaN where either is NaN."""
     def maximum_(self, other: Any, *, out: Any = ...) -> Any:
@@ -649,7 +649,7 @@ class Methods:
     def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
         """Return the (lower) median of all elements, or along ``dim`` with its index; NaN if an element is NaN."""
     def min(self, dim: Any = ..., keepdim: builtins.bool = ..., *, other: Any = ...) -> Any:
-        """Return the minimum of all elements; with ``dim`` (values, indices); with another tensor the elementwise minimum."""
+        """Return the minimum of all elements, ``(values, indices)`` along ``dim``, or the elementwise minimum with a tensor."""
     def minimum(self, other: Any, *, out: Any = ...) -> Any:
         """Return the smaller of two elements; NaN where either is NaN."""
     def minimum_(self, other: Any, *, out: Any = ...) -> Any:

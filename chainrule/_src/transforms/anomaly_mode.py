@@ -1,5 +1,7 @@
 """Anomaly mode: find the operation that computed the first NaN, in the forward pass, the backward pass and forward mode.
 
+``chainrule.autograd`` exports the public functions.
+
 Each array that contains a NaN or an infinity is registered with the operation that computed it (its *origin*). A result of such an
 array inherits the origin. So an error names the cause of its own NaN, not that of another computation. The texts are in
 ``explaining/diagnosis/anomalies``.

@@ -1,4 +1,7 @@
-"""Check and convert the arguments of transformations, and convert their results to the caller's types."""
+"""Check and convert the arguments of transformations, and convert their results to the caller's types.
+
+The other modules of ``transforms`` and ``jacobians`` call these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """The ``ctx`` of a custom Function, which stores tensors and attributes from forward for backward.
 
+``Function.apply`` makes a ``FunctionCtx`` for each call.
+
 Saved tensors are stored as data and an edge (for an output: its index), never as tensors. So the tape has no reference cycles, and
 ``saved_tensors`` returns tensors with their history.
 """
@@ -186,7 +188,7 @@ class _Twice(OpenRow):
 
     def __init__(self) -> None:
         def delayed_error(x: object) -> object:
-            """Raises when a gradient arrives."""
+            """Raise when a gradient arrives."""
             return x
 
         super().__init__(delayed_error, "function")

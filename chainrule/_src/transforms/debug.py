@@ -1,4 +1,4 @@
-"""``debug_unwrap``: inspect the values inside a transformation."""
+"""``debug_unwrap``: inspect the values inside a transformation. ``chainrule.func`` exports it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Compute dense Jacobians: rows by reverse mode, columns by forward mode, in batches.
 
+``jacobian`` and ``jacrev`` call ``compute_rows`` and ``compute_columns``.
+
 A batch of rows is one sweep of a graph, with a ``Batched`` identity as the cotangent. A batch of columns is one run of the function
 on ``Dual`` arguments, whose tangents are a ``Batched`` identity. If the caller does not give the batch size, ``Limits`` measures the
 memory of a pass.

@@ -1,5 +1,7 @@
 """Finite differences, and the tolerances for comparing them with derivatives.
 
+``gradcheck`` and ``chainrule.testing`` call these functions.
+
 The central difference ``(8(f(h) − f(−h)) − (f(2h) − f(−2h))) / 12h`` has a truncation error of h⁴·|f⁽⁵⁾|/30 and a rounding error
 of about 1.5·ε·|f|/h. In float64 with h = 10⁻³ these are 3·10⁻¹⁴·|f⁽⁵⁾| and 3·10⁻¹³·|f|. The sample domains of the op table are
 so far from singularities that |f⁽⁵⁾| is below 10⁶, also for rules, whose differences give second derivatives. So a correct rule

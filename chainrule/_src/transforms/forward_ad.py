@@ -1,4 +1,7 @@
-"""Forward mode on tensors, with the API of ``torch.autograd.forward_ad``."""
+"""Forward mode on tensors, with the API of ``torch.autograd.forward_ad``.
+
+``chainrule.autograd.forward_ad`` exports the public names.
+"""
 
 from __future__ import annotations
 

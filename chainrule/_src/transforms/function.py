@@ -1,5 +1,7 @@
 """Custom derivative rules: ``autograd.Function``.
 
+``chainrule.autograd`` exports ``Function``.
+
 ``MyFunction.apply(*args)`` runs ``forward`` unrecorded and puts one node on the tape, whose rule calls ``backward`` (see
 ``function_rule``). With ``create_graph`` the operations of backward are recorded, like those of any other rule.
 ``function_transforms`` implements Functions inside vmap and jvp.

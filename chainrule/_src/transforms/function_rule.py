@@ -1,5 +1,7 @@
 """Run the methods of custom Functions: their primitive (``FunctionRow``), and the checks of results of backward.
 
+``function`` and ``function_transforms`` call this module.
+
 A Function's node has a primitive made for the class. Its pullback calls the class's ``backward`` with tensors, checks the results,
 and casts and sums them to the arguments' dtypes and shapes, like ``kinds`` for the rules of the op table.
 """
@@ -270,7 +272,10 @@ def fit_gradient(
     shapes: list[tuple[int, ...]],
     node: Node | None = None,
 ) -> Tensor:
-    """Return a gradient in its argument's shape (summed over broadcast axes) and dtype. ``shapes``: of all arguments."""
+    """Return a gradient in its argument's shape (summed over broadcast axes) and dtype.
+
+    ``shapes`` are the shapes of all tensor arguments, for the error message.
+    """
     have = result._raw.shape
     if have != shape:
         extra = len(have) - len(shape)

@@ -1,5 +1,7 @@
 """Custom Functions inside vmap and jvp.
 
+``Function.apply`` calls ``apply`` if an argument belongs to a transformation.
+
 A transformation treats a Function as one operation, like a primitive of the op table; it does not trace forward. ``bind`` dispatches
 the call on the ranks of its operands, highest first: a tape records a node (``recorded``), Dual calls ``jvp``, Batched calls
 ``batch``. At rank 0 forward runs on tensors with the user's batch axes hidden, but without history and tangents.

@@ -1,4 +1,7 @@
-"""Derivatives of functions of tensors, with the API of ``torch.autograd.functional``."""
+"""Derivatives of functions of tensors, with the API of ``torch.autograd.functional``.
+
+``chainrule.autograd.functional`` exports the public names.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ class _Call:
     """A call of one of the functions below: its options, and ``func`` applied to the inputs.
 
     Attributes:
-        name: of the function.
+        name: the name of the function.
         inputs, outputs: as tuples; ``tuple_in`` and ``tuple_out``: whether they were given as tuples.
         starts: new leaves for the inputs; they are connected to the inputs if the result is recorded.
     """

@@ -1,4 +1,4 @@
-"""Call modules as functions of their parameters, for transformations."""
+"""Call modules as functions of their parameters, for transformations. ``chainrule.func`` exports both functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reverse mode on functions: ``grad``, ``value_and_grad``, ``grad_and_value`` and ``vjp``."""
+"""Reverse mode on functions: ``grad``, ``value_and_grad``, ``grad_and_value`` and ``vjp``.
+
+``chainrule.func`` exports these functions.
+"""
 
 from __future__ import annotations
 

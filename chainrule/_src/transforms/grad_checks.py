@@ -125,7 +125,7 @@ class Checks(NamedTuple):
         def of_moving(*moved: Tensor) -> tuple[Tensor, ...]:
             at = [x.detach().requires_grad_() if isinstance(x, Tensor) and x.requires_grad else x for x in self.inputs]
             for position, x in zip(moving, moved):
-                at[position] = x.requires_grad_()  # the function may ask for gradients
+                at[position] = x.requires_grad_()  # the function may call ``grad``
             return outputs_of(self.func(*at))
 
         run = JvpRun(of_moving, [self.inputs[n].detach()._raw for n in moving], tangents, "jvp", size, "error")

@@ -1,4 +1,7 @@
-"""``gradcheck`` and ``gradgradcheck``: compare gradients with central differences of the function's values."""
+"""``gradcheck`` and ``gradgradcheck``: compare gradients with central differences of the function's values.
+
+``chainrule.autograd`` and ``chainrule.testing`` export both.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The graph of operations: its nodes and edges, hooks on gradients, and hooks on values saved for the backward pass."""
+"""The graph of operations: its nodes and edges, hooks on gradients, and hooks on values saved for the backward pass.
+
+``chainrule.autograd.graph`` exports the public names.
+"""
 
 from __future__ import annotations
 
@@ -147,7 +150,7 @@ def register_multi_grad_hook(
         tensors: the tensors, which must require grad.
         fn: with mode ``'all'``, called when the last gradient is known, with a list of the gradients in the order of
             ``tensors``; the gradient of a tensor that the pass does not reach is None. With ``'any'``, called with the
-            first gradient as soon as it is known. The return value is ignored.
+            first gradient as soon as it is computed. The return value is ignored.
         mode: ``'all'`` or ``'any'``.
 
     >>> import chainrule as cr

@@ -1,4 +1,7 @@
-"""Transformations that return Jacobians, Hessians and products with Hessians: jacrev, jacfwd, hessian, hvp."""
+"""Transformations that return Jacobians, Hessians and products with Hessians: jacrev, jacfwd, hessian, hvp.
+
+``chainrule.func`` exports these functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``jvp``: the value of a function and its directional derivative, by forward mode."""
+"""``jvp``: the value of a function and its directional derivative, by forward mode. ``chainrule.func`` exports it."""
 
 from __future__ import annotations
 

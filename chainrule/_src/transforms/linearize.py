@@ -1,5 +1,7 @@
 """``linearize`` (the derivative of a function at a point) and ``linear_transpose`` (the transpose of a linear function).
 
+``chainrule.func`` exports both.
+
 Both use the pullback, which is linear in its cotangent. It is the transpose of the derivative, so ``linearize`` records
 the pullback and transposes it again by a second pullback.
 """

@@ -1,4 +1,7 @@
-"""Profile operations and backward rules, with the names of ``torch.autograd.profiler``."""
+"""Profile operations and backward rules, with the names of ``torch.autograd.profiler``.
+
+``chainrule.autograd.profiler`` exports the public names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Forward mode: call a function with tangents, or with a batch of tangents."""
+"""Forward mode: call a function with tangents, or with a batch of tangents.
+
+``jvp``, ``jacrev`` and ``dense`` make a ``JvpRun``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``rearrange``: split, reorder and merge axes by a pattern of names: ``rearrange(x, "b (h w) c -> b c h w", h=4)``."""
+"""``rearrange``: split, reorder and merge axes by a pattern of names: ``rearrange(x, "b (h w) c -> b c h w", h=4)``.
+
+``chainrule.func`` exports it.
+"""
 
 from __future__ import annotations
 

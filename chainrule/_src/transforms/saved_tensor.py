@@ -1,4 +1,7 @@
-"""The saved values of a node for users, ``grad_fn._raw_saved_self`` and similar, with hooks."""
+"""The saved values of a node for users, ``grad_fn._raw_saved_self`` and similar, with hooks.
+
+``context`` and ``backward`` return ``SavedTensor`` objects.
+"""
 
 from __future__ import annotations
 

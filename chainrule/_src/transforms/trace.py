@@ -1,5 +1,7 @@
 """Reverse mode: record one call of a function, and sweep back from its results to its arguments.
 
+``grad``, ``jacrev``, ``linearize`` and ``jacobians/reverse.py`` make a ``Trace``.
+
 No level is entered. The function's arguments become new leaves on the tape, and the sweep goes from the results to these
 leaves only; all other values that the function used are constants. See docs/author/inside.md.
 """
@@ -76,7 +78,7 @@ class Trace:
     """The record of one call of a function: the starts of its arguments on the tape, and its results.
 
     The call is recorded even in ``no_grad`` and ``inference_mode``. There, the results don't depend on outside values,
-    unless ``linked`` is True: the caller may then ask for cotangents later, outside of these modes.
+    unless ``linked`` is True: the caller may then compute cotangents later, outside of these modes.
 
     Attributes:
         leaves: the leaves of the arguments to differentiate with respect to, as the caller passed them.

@@ -1,4 +1,4 @@
-"""``vmap``: apply a function of one example to all examples at once."""
+"""``vmap``: apply a function of one example to all examples at once. ``chainrule.func`` exports it."""
 
 from __future__ import annotations
 

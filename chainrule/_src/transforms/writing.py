@@ -1,5 +1,7 @@
 """Apply in-place modifications of a transformed function's tensor arguments to the caller's tensors.
 
+``vmap`` and ``pushforward`` call ``write_back``.
+
 Inside a transformation, the data of an argument is immutable: an in-place operation creates new data. After the function
 has returned, this module copies the new data into the caller's memory, and recomputes the argument and its views from
 that memory, so that results that are views of the argument share it.

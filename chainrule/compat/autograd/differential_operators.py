@@ -88,14 +88,14 @@ def grad(fun: AnyFunction, x: object) -> Any:
 
 @unary_to_nary
 def value_and_grad(fun: AnyFunction, x: AnyArray) -> tuple[AnyArray, ...]:
-    """Like :func:`grad`; the function returns ``(value, gradient)``, as for ``scipy.optimize.minimize(jac=True)``."""
+    """Return a function that computes ``(value, gradient)``, as for ``scipy.optimize.minimize(jac=True)``; see :func:`grad`."""
     vjp, y = tracing.make_vjp(fun, x)
     return y, vjp(_unit_cotangent(y, "value_and_grad"))
 
 
 @unary_to_nary
 def grad_and_aux(fun: AnyFunction, x: AnyArray) -> tuple[AnyArray, ...]:
-    """Like :func:`grad`, for a function that returns ``(output, aux)``; the result is ``(gradient, aux)``."""
+    """Return a function that computes ``(gradient, aux)``, for a function that returns ``(output, aux)``; see :func:`grad`."""
     aux = []
 
     def main_output(x: AnyArray) -> Any:

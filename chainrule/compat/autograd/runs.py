@@ -1,5 +1,7 @@
 """Active runs of differentiated functions, and values without the derivative of one run.
 
+``tracing`` starts a run for each call of a differentiated function.
+
 HIPS autograd nests boxes, one for each active run. Here all reverse-mode runs share one tape. A value without the innermost
 derivative is an alias node on the tape: the backward pass of its run stops at that node, those of enclosing runs pass it.
 """

@@ -1,5 +1,7 @@
 """``make_vjp`` and ``make_jvp``, from which all other operators are built.
 
+``differential_operators`` calls both functions.
+
 The differentiated function gets Arrays, alone or in tuples, lists and dicts. Results are converted to NumPy arrays and
 scalars.
 """

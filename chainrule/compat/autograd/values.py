@@ -1,5 +1,7 @@
 """Conversion of values between programs, rules and the tape.
 
+``tracing``, ``extend`` and ``numpy.wrapping`` call these functions.
+
 Gradients of complex values follow HIPS autograd's convention: they are the conjugates of chainrule's.
 """
 

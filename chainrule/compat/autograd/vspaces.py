@@ -1,4 +1,7 @@
-"""Vector spaces of values: numbers, arrays, and containers of them."""
+"""Vector spaces of values: numbers, arrays, and containers of them.
+
+``extend`` exports the classes; ``differential_operators`` and ``test_util`` call ``vspace``.
+"""
 
 from __future__ import annotations
 

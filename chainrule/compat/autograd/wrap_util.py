@@ -1,4 +1,7 @@
-"""Convert operators on functions of one argument to operators on functions of several arguments."""
+"""Convert operators on functions of one argument to operators on functions of several arguments.
+
+The modules of operators use ``unary_to_nary`` as a decorator.
+"""
 
 from __future__ import annotations
 

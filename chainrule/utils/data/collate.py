@@ -1,4 +1,7 @@
-"""Combine samples to a batch: corresponding elements are stacked to one tensor."""
+"""Combine samples to a batch: corresponding elements are stacked to one tensor.
+
+``DataLoader`` calls ``default_collate`` for each batch.
+"""
 
 from __future__ import annotations
 

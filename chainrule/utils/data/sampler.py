@@ -1,4 +1,7 @@
-"""Samplers: iterables over the indices of a data set, or over the lists of indices of its batches."""
+"""Samplers: iterables over the indices of a data set, or over the lists of indices of its batches.
+
+``DataLoader`` iterates over them.
+"""
 
 from __future__ import annotations
 

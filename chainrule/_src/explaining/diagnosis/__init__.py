@@ -1,4 +1,4 @@
-"""Error messages that read the tape. ``errors`` looks them up here by name (see ``errors.LATER``)."""
+"""Error messages that read the tape. ``messages/diagnosis.py`` imports this package at the first call of one of them."""
 
 # ruff: noqa: F403
 

@@ -1,4 +1,7 @@
-"""Messages about backward passes that cannot start or continue: missing or wrong gradients, unused inputs, freed values."""
+"""Messages about backward passes that cannot start or continue: missing or wrong gradients, unused inputs, freed values.
+
+``transforms/backward.py`` and ``tape/engine.py`` raise these errors.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``Names``: the user's variable names of tensors and arrays, and the lines that made them."""
+"""``Names``: the user's variable names of tensors and arrays, and the lines that made them.
+
+``explain``, the diagnoses of errors and ``Tensor.graph`` make a ``Names`` from the caller's frames.
+"""
 
 from __future__ import annotations
 

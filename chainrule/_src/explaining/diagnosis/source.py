@@ -1,5 +1,7 @@
 """Read the user's source: the statement at a location, the loop around it, and earlier assignments of a name.
 
+``names`` and the modules of ``explaining`` call it.
+
 Nodes store their source locations. This module finds the lines of values that were never recorded.
 """
 

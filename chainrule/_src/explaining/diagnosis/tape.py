@@ -1,4 +1,7 @@
-"""Describe the tape for messages: operations with their lines, the leaves of a value, and cuts of its history."""
+"""Describe the tape for messages: operations with their lines, the leaves of a value, and cuts of its history.
+
+``diagnosis/backward.py`` and ``why`` call these functions.
+"""
 
 from __future__ import annotations
 

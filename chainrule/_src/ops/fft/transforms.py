@@ -1,4 +1,7 @@
-"""``torch.fft``: discrete Fourier transforms."""
+"""``torch.fft``: discrete Fourier transforms.
+
+``op`` makes these functions public, and ``chainrule.fft`` exports them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Matrix decompositions of ``chainrule.linalg``: Cholesky, eigenvalues of Hermitian matrices, singular values, QR; and exp."""
+"""Matrix decompositions of ``chainrule.linalg``: Cholesky, eigenvalues of Hermitian matrices, singular values, QR; and exp.
+
+``op`` makes these functions public.
+"""
 
 from __future__ import annotations
 

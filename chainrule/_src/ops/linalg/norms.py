@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, of ``chainrule.linalg``."""
+"""Norms of vectors and matrices, of ``chainrule.linalg``. ``op`` makes these functions public."""
 
 from __future__ import annotations
 

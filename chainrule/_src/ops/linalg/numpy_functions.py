@@ -1,4 +1,7 @@
-"""``np.linalg`` for tensors and other array-likes, with NumPy's signatures, and functions that ``chainrule.linalg`` shares."""
+"""``np.linalg`` for tensors and other array-likes, with NumPy's signatures, and functions that ``chainrule.linalg`` shares.
+
+NumPy calls them through ``__array_function__`` (``tape.protocol``); ``chainrule.linalg`` calls the shared functions.
+"""
 
 from __future__ import annotations
 

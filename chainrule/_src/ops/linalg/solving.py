@@ -1,4 +1,7 @@
-"""Inverses, linear systems, determinants and products of ``torch.linalg``, and its top-level aliases."""
+"""Inverses, linear systems, determinants and products of ``torch.linalg``, and its top-level aliases.
+
+``op`` makes these functions public, in ``chainrule.linalg``.
+"""
 
 from __future__ import annotations
 

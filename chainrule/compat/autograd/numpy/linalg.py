@@ -38,7 +38,7 @@ defjvp(_symmetric, lambda t, ans, a: _symmetrized(t))
 
 
 def cholesky(a: TensorLike, **options: Any) -> AnyArray:
-    """Like ``numpy.linalg.cholesky``, with a symmetric gradient, although NumPy reads only one triangle."""
+    """Compute ``numpy.linalg.cholesky``, with a symmetric gradient, although NumPy reads only one triangle."""
     return numpy.linalg.cholesky(_symmetric(a), **options)
 
 

@@ -95,7 +95,7 @@ def wrap_namespace(old: Params, new: Params) -> None:
 
 
 def clip(a: AnyArray, a_min: TensorLike | None = None, a_max: TensorLike | None = None, **options: object) -> Any:
-    """Like ``np.clip``, with zero derivative for elements equal to a bound."""
+    """Compute ``np.clip``, with zero derivative for elements equal to a bound."""
     if type(a) is not Array or options or holds((a_min, a_max), Array):
         return takes_arrays(np.clip)(a, a_min, a_max, **options)
     inside = np.isnan(a) | ((a > (-np.inf if a_min is None else a_min)) & (a < (np.inf if a_max is None else a_max)))
@@ -124,7 +124,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **options: Any) -> AnyA
 
 
 def where(condition: object, *args: object, **kwargs: object) -> Any:
-    """Like ``np.where``; returns Python numbers and lists if all arguments are such."""
+    """Compute ``np.where``; return Python numbers and lists if all arguments are such."""
     found = takes_arrays(np.where)(condition, *[*args, *kwargs.values()])
     given = (condition, *args, *kwargs.values())
     arrays = (Array, np.ndarray, np.generic)
