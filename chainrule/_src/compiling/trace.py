@@ -7,6 +7,8 @@ from it, so ``x * 0.1`` and ``x * 0.2`` have one signature.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -272,24 +274,7 @@ class TraceArrays:
             return None
         slots = iter(operands)
         by_content = self._lowerer.reads_content(call)
-
-        def part(x: Any) -> Any:
-            kind = type(x)
-            if kind is Var:
-                slot = next(slots)
-                constant = by_content and self._origin[slot] == CONSTANT
-                return ("slot", self._root[slot]) if constant else self._layout[slot]
-            if kind is tuple or kind is list:
-                return (kind, *[part(item) for item in x])
-            if kind is float or kind is complex or isinstance(x, np.generic):
-                numbers.append(repr(x))
-                return (kind, x.dtype) if isinstance(x, np.generic) else kind
-            if kind is dict:
-                return (kind, *[(name, part(item)) for name, item in x.items()])
-            if kind is slice:
-                return (kind, part(x.start), part(x.stop), part(x.step))
-            return (kind, x)
-
+        part = functools.partial(self._key_part, slots, by_content, numbers)
         try:
             key = (
                 function_key,
@@ -302,6 +287,28 @@ class TraceArrays:
         except (TypeError, StopIteration):  # an argument that has no hash
             return None
         return key
+
+    def _key_part(self, slots: Iterator[int], by_content: bool, numbers: list[object], x: Any) -> Any:
+        """Return an argument as a part of a key. Take the slots of its Vars from ``slots``, and append its numbers.
+
+        A nested function that calls itself would be in a reference cycle, which keeps the whole trace alive.
+        """
+        kind = type(x)
+        if kind is Var:
+            slot = next(slots)
+            constant = by_content and self._origin[slot] == CONSTANT
+            return ("slot", self._root[slot]) if constant else self._layout[slot]
+        part = functools.partial(self._key_part, slots, by_content, numbers)
+        if kind is tuple or kind is list:
+            return (kind, *[part(item) for item in x])
+        if kind is float or kind is complex or isinstance(x, np.generic):
+            numbers.append(repr(x))
+            return (kind, x.dtype) if isinstance(x, np.generic) else kind
+        if kind is dict:
+            return (kind, *[(name, part(item)) for name, item in x.items()])
+        if kind is slice:
+            return (kind, part(x.start), part(x.stop), part(x.step))
+        return (kind, x)
 
     def _were_separate(self, used: list[Var]) -> bool:
         """Return whether operands that were separate arrays became one when equal calls were merged."""
