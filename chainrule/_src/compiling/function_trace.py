@@ -10,12 +10,13 @@ import sys
 import threading
 import weakref
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from chainrule._src import native
 from chainrule._src.api.array import Array, array_of, as_arrays, plain_or_stacked
 from chainrule._src.arrays.any_array import overlaps_itself, same_strides
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
@@ -264,7 +265,12 @@ class FunctionTrace:
         if self.backward is not None:
             kept |= {*self.backward.residuals, *self.backward.cotangents}
             kept |= {var for call in self.backward.calls for var in call.results}
-        for var in (*self.sources, *[var for call in self.calls for var in call.results]):
+        results: Iterable[Var] = ()
+        if native.LOOPS is None:
+            results = [var for call in self.calls for var in call.results]
+        else:
+            native.LOOPS.forget_results(self.calls, kept)
+        for var in (*self.sources, *results):
             if var not in kept:
                 var.forget()
         self.count, self.calls = len(self.calls) or self.count, []
@@ -680,13 +686,12 @@ def _references_of(recorder: Recorder, noted: list[NumpyArray]) -> list[NumpyArr
     outside = [*[var.array for var in recorder.roots()], *[array for array, _, _ in recorder.exported_arrays], *noted]
     ids = {id(x) for array in outside for x in (array, owner(array))}
     roots = set(recorder.roots())
-    for call in recorder.calls:
-        for var in call.results:
-            array = var.array
-            if (id(array) in ids or (array.base is not None and id(owner(array)) in ids)) and var not in roots:
-                roots.add(var)
-                outside.append(array)
-    return outside
+    if native.LOOPS is None:
+        results = [var for call in recorder.calls for var in call.results]
+    else:
+        results = native.LOOPS.results_in_memory(recorder.calls, ids)
+    shared = [var for var in dict.fromkeys(results) if id(var.array) in ids or id(owner(var.array)) in ids]
+    return [*outside, *[var.array for var in shared if var not in roots]]
 
 
 def _own_arrays(references: list[Any], extra: int | None = None) -> set[int]:

@@ -83,7 +83,7 @@ class TraceArrays:
             lists = (
                 self.slots, self._root, self._offset, self._layout, self._origin, self.variables, self.index, self.position,
                 self._operands, self._counts, self._results, self._signature, self._numbers, self._keys, self._number_keys,
-                self._templates, self._entries,
+                self._templates, self._entries, self._same,
             )  # fmt: skip
             native.LOOPS.append_calls(lists, self.calls, self._layout_of, self._slot, self._append)
         self._as_arrays(self._counts)

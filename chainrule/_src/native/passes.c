@@ -67,6 +67,68 @@ static PyObject *vars_of(PyObject *call) {
     return used;
 }
 
+/* Whether the set of ids has that of an array or of a base of it, or a base is another object, such as versions.Lender; -1 error */
+static int is_among(PyObject *ids, PyObject *array) {
+    PyObject *id;
+    int found = 0;
+    for (; array != NULL && !found; array = PyArray_BASE((PyArrayObject *)array)) {
+        if (!PyArray_Check(array)) return 1;
+        id = PyLong_FromVoidPtr(array);
+        found = id == NULL ? -1 : PySet_Contains(ids, id);
+        Py_XDECREF(id);
+    }
+    return found;
+}
+
+/* Each function below passes the results of calls to this type of function: -1 error */
+typedef int (*VisitVar)(PyObject *var, PyObject *one, PyObject *other);
+
+static int visit_results(PyObject *calls, VisitVar visit, PyObject *one, PyObject *other) {
+    Py_ssize_t i, k;
+    for (i = 0; i < PyList_GET_SIZE(calls); i++) {
+        PyObject *call = PyList_GET_ITEM(calls, i), *results = Py_TYPE(call) == call_type ? SLOT(call, call_results) : NULL;
+        if (results == NULL || !PyTuple_CheckExact(results)) {
+            PyErr_SetString(PyExc_TypeError, "expected a list of TracedCalls");
+            return -1;
+        }
+        for (k = 0; k < PyTuple_GET_SIZE(results); k++) {
+            if (visit(PyTuple_GET_ITEM(results, k), one, other) < 0) return -1;
+        }
+    }
+    return 0;
+}
+
+static int append_if_among(PyObject *var, PyObject *ids, PyObject *found) {
+    PyObject *array = SLOT(var, var_array);
+    int among = array == NULL ? 0 : is_among(ids, array);
+    return among > 0 ? PyList_Append(found, var) : among;
+}
+
+/* results_in_memory(calls, ids) -> the results whose memory may belong to an array with an id of the set */
+static PyObject *results_in_memory(PyObject *module, PyObject *args) {
+    PyObject *calls, *ids, *found;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &calls, &PySet_Type, &ids)) return NULL;
+    found = PyList_New(0);
+    if (found != NULL && visit_results(calls, append_if_among, ids, found) < 0) Py_CLEAR(found);
+    return found;
+}
+
+static int forget_var(PyObject *var, PyObject *kept, PyObject *unused) {
+    int keep = PySet_Contains(kept, var);
+    (void)unused;
+    if (keep == 0) Py_XSETREF(SLOT(var, var_array), Py_NewRef(Py_None)); /* as Var.forget */
+    return keep < 0 ? -1 : 0;
+}
+
+/* forget_results(calls, kept): drop the values of the results, except of the Vars in a set */
+static PyObject *forget_results(PyObject *module, PyObject *args) {
+    PyObject *calls, *kept;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &calls, &PySet_Type, &kept)) return NULL;
+    return visit_results(calls, forget_var, kept, NULL) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
 /* numbers_of(calls) -> ({number: Var} of the results of the calls, {numbers of the other Vars that they read}) */
 static PyObject *numbers_of(PyObject *module, PyObject *calls) {
     PyObject *results = PyDict_New(), *used = PySet_New(NULL), *vars = NULL;
@@ -334,7 +396,7 @@ typedef struct {
 
 /* the lists of TraceArrays */
 typedef struct {
-    PyObject *slots, *root, *offset, *layout, *origin, *variables, *index, *position, *operands, *counts, *results, *signature, *numbers, *keys, *number_keys, *templates, *entries;
+    PyObject *slots, *root, *offset, *layout, *origin, *variables, *index, *position, *operands, *counts, *results, *signature, *numbers, *keys, *number_keys, *templates, *entries, *same;
 } Lists;
 
 /* Borrow the index of an array's layout; NULL without an error where it is not in the table yet. */
@@ -364,8 +426,12 @@ static PyObject *append_slot(const Lists *lists, PyObject *var, PyObject *root, 
 
 /* The slot of a Var: TraceArrays._slot. NULL with an error */
 static PyObject *slot_of(const Lists *lists, PyObject *find_slot, PyObject *var) {
-    PyObject *slot = PyDict_GetItemWithError(lists->slots, var);
+    PyObject *slot = PyDict_GetItemWithError(lists->slots, var), *original;
     if (slot != NULL || PyErr_Occurred()) return slot;
+    original = PyDict_GetItemWithError(lists->same, var);
+    slot = original == NULL ? NULL : PyDict_GetItemWithError(lists->slots, original);
+    if (slot != NULL && PyDict_SetItem(lists->slots, var, slot) == 0) return slot;
+    if (PyErr_Occurred()) return NULL;
     slot = PyObject_CallOneArg(find_slot, var);
     if (slot == NULL) return NULL;
     Py_DECREF(slot);
@@ -565,6 +631,8 @@ static PyObject *append_calls(PyObject *module, PyObject *args) {
 PyMethodDef pass_functions[] = {
     {"fingerprints", fingerprints, METH_VARARGS, "fingerprints(calls, kept, structure): a number for each call"},
     {"numbers_of", numbers_of, METH_O, "numbers_of(calls): the Vars that calls compute, by number, and the numbers of the other Vars that they read"},
+    {"results_in_memory", results_in_memory, METH_VARARGS, "results_in_memory(calls, ids): the results of calls whose memory may belong to an array with an id of the set"},
+    {"forget_results", forget_results, METH_VARARGS, "forget_results(calls, kept): drop the values of the results of calls, except of the Vars in a set"},
     {"live_calls", live_calls, METH_VARARGS, "live_calls(calls, needed, may_raise, operands_if_needed, set_flags): the calls that Vars depend on, last first"},
     {"merge_equal", merge_equal, METH_VARARGS, "merge_equal(live, constants, same, is_needless): drop calls that are equal to earlier ones"},
     {"append_calls", append_calls, METH_VARARGS, "append_calls(lists, calls, layout_of, find_slot, append): fill the lists of TraceArrays"},
