@@ -570,7 +570,7 @@ int trace_op_rules(const Recording *r, PyObject *node, PyObject *g, PyObject *sa
     op = name == NULL ? NULL : op_of(prim);
     if (op == NULL) goto end;
     for (i = 0; i <= nsaved; i++) {
-        arrays[i] = is_number(values[i]) || values[i] == Py_None ? values[i] : any_array_of_traced(r, values[i]);
+        arrays[i] = is_number(values[i]) || values[i] == Py_None || PyArray_CheckExact(values[i]) ? values[i] : any_array_of_traced(r, values[i]);
         if (arrays[i] == NULL) goto end;
     }
     done = op->elementwise && nsaved == op->nsaves && add_inputs(&inputs, arrays, nsaved + 1) && inputs.kind >= 0;

@@ -16,7 +16,7 @@ static PyTypeObject *item_type; /* a reference to an input or to a result of an 
 PyTypeObject *step_type;
 static Py_ssize_t item_index, step_fields;
 Py_ssize_t step_form, step_structure, step_may_raise, step_shape_only;
-static PyObject *templates, *without_overlap, *str_drop, *str_failed, *str_calls, *str_plain_var;
+static PyObject *templates, *without_overlap, *str_drop, *str_failed, *str_calls, *str_plain_var, *str_module;
 
 /* ---- keys */
 
@@ -290,10 +290,22 @@ static PyObject *find_and_run(Recording *r, PyObject *prim, PyObject *operands, 
 
 PyObject *template_of_value(Recording *r, PyObject *prim, PyObject *operands, PyObject *params) { return templates == NULL ? NULL : find_and_run(r, prim, operands, params, core.empty_tuple, NULL); }
 
+/* As recorder._is_derived: whether a pullback is that of its primitive, which may be compiled since the node was made. */
+static int is_derived(PyObject *prim, PyObject *pullback) {
+    PyObject *module;
+    int derived;
+    if (pullback == SLOT(prim, core.prim_pullback)) return 1;
+    module = PyObject_GetAttr(pullback, str_module);
+    if (module == NULL) PyErr_Clear();
+    derived = module != NULL && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "chainrule._src.rules.kinds") == 0;
+    Py_XDECREF(module);
+    return derived;
+}
+
 PyObject *template_of_rule(Recording *r, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges) {
     PyObject *prim = SLOT(node, core.prim), *pullback = SLOT(node, core.pullback), *operands, *mask, *more, *result = NULL;
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
-    if (templates == NULL || SLOT(prim, core.prim_listed) != Py_True || pullback != SLOT(prim, core.prim_pullback)) return NULL;
+    if (templates == NULL || SLOT(prim, core.prim_listed) != Py_True || !is_derived(prim, pullback)) return NULL;
     operands = PyTuple_Pack(2, g, saved);
     mask = PyList_New(n);
     for (i = 0; mask != NULL && i < n; i++) PyList_SET_ITEM(mask, i, Py_NewRef(PyTuple_GET_ITEM(edges, i) == Py_None ? Py_True : Py_False));
@@ -346,7 +358,8 @@ static PyObject *connect_templates(PyObject *module, PyObject *args) {
     str_failed = PyUnicode_InternFromString("failed");
     str_calls = PyUnicode_InternFromString("calls");
     str_plain_var = PyUnicode_InternFromString("var_of_plain");
-    if (str_drop == NULL || str_failed == NULL || str_calls == NULL || str_plain_var == NULL || find_slots((PyTypeObject *)item, of_item) < 0 || find_slots((PyTypeObject *)step, of_step) < 0) return NULL;
+    str_module = PyUnicode_InternFromString("__module__");
+    if (str_module == NULL || str_drop == NULL || str_failed == NULL || str_calls == NULL || str_plain_var == NULL || find_slots((PyTypeObject *)item, of_item) < 0 || find_slots((PyTypeObject *)step, of_step) < 0) return NULL;
     step_type = (PyTypeObject *)Py_NewRef(step);
     item_type = (PyTypeObject *)Py_NewRef(item);
     without_overlap = Py_NewRef(function);

@@ -442,7 +442,7 @@ int trace_rules(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, P
     PyObject *results = NULL, *overwritten;
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
     Recording r;
-    int done;
+    int done, traced;
     if (!core.enabled || !PyTuple_CheckExact(saved) || n > MAX_RULE_OPERANDS) return 0;
     done = open_recording(&r);
     if (done <= 0) return done;
@@ -451,8 +451,18 @@ int trace_rules(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, P
         close_recording(&r);
         return PyErr_Occurred() ? -1 : 0;
     }
+    traced = is_traced(g);
+    for (i = 0; i < PyTuple_GET_SIZE(saved) && !traced; i++) traced = is_traced(PyTuple_GET_ITEM(saved, i));
+    if (!traced) { /* constants: the rules compute arrays, and append no calls */
+        close_recording(&r);
+        done = run_rule(node, g, saved, edges, grads);
+        for (i = 0; i < n && done > 0; i++) {
+            if (grads[i] != NULL && grads[i] != g && PyArray_NDIM((PyArrayObject *)grads[i]) == 0 && PyArray_BASE((PyArrayObject *)grads[i]) == NULL) grads[i] = PyArray_Return((PyArrayObject *)grads[i]); /* NumPy's scalar, as the rule returns it in Python */
+        }
+        return done;
+    }
     done = locate(&r, pass);
-    if (done > 0) done = is_traced(g) ? trace_op_rules(&r, node, g, saved, edges, grads) : 0;
+    if (done > 0) done = trace_op_rules(&r, node, g, saved, edges, grads);
     if (done == 0 && !PyErr_Occurred()) {
         for (i = 0; i < n; i++) Py_CLEAR(grads[i]);
         results = template_of_rule(&r, node, g, saved, edges);
