@@ -84,10 +84,10 @@ PyObject *mark_untraced(PyObject *module, PyObject *code) {
      pending   a bytearray of one byte; if it is set, the next instruction gets a callback in any case
      callback  gets the offset of an instruction, or -1 when the frame ends. It returns the new value of `pending`. None: see open_frame
      heights   an array of int16: the offset of the stack in the frame, then the height of the stack before each instruction
-     counts    a byte for each instruction: the number of its operands
+     counts    a byte for each instruction: the number of its operands, or the index of the cell that it reads
      cached    a list: for each instruction an object whose use needs no callback again */
 
-enum { NOTHING, ALWAYS, UNLESS_PLAIN, UNLESS_PLAIN_SUBSCRIPT, UNLESS_CACHED_CALL, UNLESS_CACHED_OBJECT, IF_RECEIVED };
+enum { NOTHING, ALWAYS, UNLESS_PLAIN, UNLESS_PLAIN_SUBSCRIPT, UNLESS_CACHED_CALL, UNLESS_CACHED_OBJECT, IF_RECEIVED, UNLESS_CACHED_CELL };
 enum { TABLE, PENDING, CALLBACK, HEIGHTS, COUNTS, CACHED, TRACE_FIELDS };
 
 /* words of an interpreter frame: the function that it runs, and its first local. frames.py lists and tests them. */
@@ -136,6 +136,7 @@ static int needs_no_callback(PyFrameObject *frame, PyObject *f_trace, int index,
     height = (const short *)PyBytes_AS_STRING(heights);
     top = words_of(frame) + FIRST_LOCAL + height[0] + height[1 + index]; /* the operands are top[-1], top[-2], ... */
     count = (unsigned char)PyBytes_AS_STRING(counts)[index];
+    if (kind == UNLESS_CACHED_CELL) return words_of(frame)[FIRST_LOCAL + count] == PyList_GET_ITEM(cached, index);
     if (kind == UNLESS_CACHED_OBJECT) return top[-1] == PyList_GET_ITEM(cached, index);
     if (kind == UNLESS_PLAIN_SUBSCRIPT && PySet_GET_SIZE(python_floats) > 0) return 0;
     if (kind == UNLESS_CACHED_CALL) {
@@ -156,14 +157,17 @@ static int set_trace(PyObject *frame, PyObject *f_trace) {
 }
 
 /* Begin a frame of known code, whose beginning needs no callback: 1 done, 0 call back, -1 error. known_code maps a code object to
-   (function or None, type of the first argument or None, table, heights, counts, cached). None: each run has a function of its own. */
+   (function, type of the first argument or None, table, heights, counts, cached), or has (None, globals) first: each run has a new function. */
 static int begin_known(PyFrameObject *frame) {
-    PyObject *code = (PyObject *)PyFrame_GetCode(frame), *entry = PyDict_GetItemWithError(known_code, code), **words = words_of(frame), *table, *cached, *pending, *f_trace, *ignored;
+    PyObject *code = (PyObject *)PyFrame_GetCode(frame), *entry = PyDict_GetItemWithError(known_code, code), **words = words_of(frame), *pending, *f_trace, *ignored;
     int done = 0;
     Py_DECREF(code);
     if (entry == NULL || !PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 6 || depth >= MOST_DEEP) return PyErr_Occurred() ? -1 : 0;
-    if (PyTuple_GET_ITEM(entry, 0) != Py_None && PyTuple_GET_ITEM(entry, 0) != words[FUNCTION_WORD]) return 0;
-    if (PyTuple_GET_ITEM(entry, 1) != Py_None && (words[FIRST_LOCAL] == NULL || PyTuple_GET_ITEM(entry, 1) != (PyObject *)Py_TYPE(words[FIRST_LOCAL]))) return 0;
+    if (PyTuple_GET_ITEM(entry, 0) == Py_None) {
+        if (words[FUNCTION_WORD] == NULL || !PyFunction_Check(words[FUNCTION_WORD]) || PyFunction_GET_GLOBALS(words[FUNCTION_WORD]) != PyTuple_GET_ITEM(entry, 1)) return 0;
+    } else if (PyTuple_GET_ITEM(entry, 0) != words[FUNCTION_WORD]) {
+        return 0;
+    } else if (PyTuple_GET_ITEM(entry, 1) != Py_None && (words[FIRST_LOCAL] == NULL || PyTuple_GET_ITEM(entry, 1) != (PyObject *)Py_TYPE(words[FIRST_LOCAL]))) return 0;
     ignored = PyObject_GetAttr(watch, ignored_name);
     if (ignored != Py_None) {
         Py_XDECREF(ignored);
@@ -171,23 +175,12 @@ static int begin_known(PyFrameObject *frame) {
     }
     Py_DECREF(ignored);
     Py_INCREF(entry);
-    table = PyTuple_GET_ITEM(entry, 2);
-    cached = PyTuple_GET_ITEM(entry, 5);
-    if (PyTuple_GET_ITEM(entry, 0) == Py_None) {
-        table = PyByteArray_FromObject(table);
-        cached = PyList_GetSlice(cached, 0, PyList_GET_SIZE(cached));
-    } else {
-        Py_INCREF(table);
-        Py_INCREF(cached);
-    }
     pending = PyByteArray_FromStringAndSize("\0", 1);
-    f_trace = table == NULL || cached == NULL || pending == NULL ? NULL : PyTuple_Pack(TRACE_FIELDS, table, pending, Py_None, PyTuple_GET_ITEM(entry, 3), PyTuple_GET_ITEM(entry, 4), cached);
+    f_trace = pending == NULL ? NULL : PyTuple_Pack(TRACE_FIELDS, PyTuple_GET_ITEM(entry, 2), pending, Py_None, PyTuple_GET_ITEM(entry, 3), PyTuple_GET_ITEM(entry, 4), PyTuple_GET_ITEM(entry, 5));
     done = f_trace == NULL || set_trace((PyObject *)frame, f_trace) < 0 ? -1 : 1;
     if (done > 0) depth++;
     Py_XDECREF(f_trace);
     Py_XDECREF(pending);
-    Py_XDECREF(table);
-    Py_XDECREF(cached);
     Py_DECREF(entry);
     return done;
 }

@@ -199,7 +199,10 @@ class Observer(Protocol):
         """Return whether to report the instructions of a frame that starts or resumes; None: of no frame with its code."""
 
     def repeats(self, frame: FrameType) -> tuple[object, object] | None:
-        """Return (function, type of the first argument) if ``enter`` has no effect for further frames with these; else None."""
+        """Return (function, type of the first argument) if ``enter`` has no effect for further frames with these; else None.
+
+        For a comprehension, whose function is a new one in each run, return (None, globals).
+        """
 
     def count_frame(self) -> None:
         """Count a reported frame for which ``enter`` was not called."""
@@ -249,8 +252,6 @@ def _call_traced(call: Callable[[], object], observer: Observer, plain_types: fr
         repeated = observer.repeats(frame)
         if repeated is not None:
             known[code] = *repeated, *parts
-            if function is None:  # each run of a comprehension has a function, and a table, of its own
-                parts = bytearray(parts[0]), *parts[1:3], [*parts[3]]
         _report_natively(frame, observer, bytearray(1), parts)
         return None
 
@@ -322,9 +323,16 @@ def _frame_trace_function(frame: FrameType, observer: Observer) -> Any:
 
 
 #: whether an instruction is reported: the enum in ``native/frame_tracing.c``
-_NOTHING, _ALWAYS, _UNLESS_PLAIN, _UNLESS_PLAIN_SUBSCRIPT, _UNLESS_CACHED_CALL, _UNLESS_CACHED_OBJECT, _IF_RECEIVED = (
-    range(7)
-)
+(
+    _NOTHING,
+    _ALWAYS,
+    _UNLESS_PLAIN,
+    _UNLESS_PLAIN_SUBSCRIPT,
+    _UNLESS_CACHED_CALL,
+    _UNLESS_CACHED_OBJECT,
+    _IF_RECEIVED,
+    _UNLESS_CACHED_CELL,
+) = range(8)
 _KINDS = {
     "BINARY_OP": (_UNLESS_PLAIN, 2), "COMPARE_OP": (_UNLESS_PLAIN, 2), "UNARY_NEGATIVE": (_UNLESS_PLAIN, 1),
     "BINARY_SUBSCR": (_UNLESS_PLAIN_SUBSCRIPT, 2), "LOAD_ATTR": (_UNLESS_CACHED_OBJECT, 1),
@@ -338,8 +346,9 @@ def _watch_table(
     """Return which instructions of a code object are reported, as ``native/frame_tracing.c`` reads it.
 
     Operators and subscripts are reported unless all operands have plain types. ``Observer.look`` may return an object for a
-    call or an attribute. The instruction is not reported again for the same function or owner of the attribute. A tuple of one
-    function means: for the same function and operands of plain types, or new lists and tuples of these.
+    call, an attribute or a variable of an enclosing function. The instruction is not reported again for the same function, owner
+    of the attribute, or cell. A tuple of one function means: for the same function and operands of plain types, or new lists and
+    tuples of these.
     """
     count = len(code.co_code) >> 1
     table, counts, heights = bytearray(count), bytearray(count), [0] * count
@@ -350,6 +359,8 @@ def _watch_table(
                 kind, operands = _UNLESS_PLAIN, instruction.arg
             elif instruction.name == "PRECALL" and not instruction.keywords and instruction.arg < 256:
                 kind, operands = _UNLESS_CACHED_CALL, instruction.arg
+            elif instruction.name == "LOAD_DEREF" and instruction.arg < 256:
+                kind, operands = _UNLESS_CACHED_CELL, instruction.arg  # up to 3.12 the index of a local or cell
             table[offset >> 1], counts[offset >> 1], heights[offset >> 1] = kind, operands, instruction.height
     words = array.array("h", [_count_locals(code), *heights])
     return table, words.tobytes(), bytes(counts), [None] * count

@@ -83,11 +83,12 @@ def _free_cell(stack: Stack, i: Instruction) -> Any:
     return stack.cell(code.co_freevars.index(i.value))
 
 
-def _load_deref(log: Calls, stack: Stack, i: Instruction) -> bool:
+def _load_deref(log: Calls, stack: Stack, i: Instruction) -> object:
     cell = _free_cell(stack, i)
-    if cell is not None:
-        log.guard(GuardKind.CELL, cell, None, cell_content(cell))
-    return True
+    if cell is None:
+        return True
+    log.guard(GuardKind.CELL, cell, None, cell_content(cell))
+    return cell
 
 
 def _load_attribute(log: Calls, stack: Stack, i: Instruction) -> object:

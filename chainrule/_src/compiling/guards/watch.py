@@ -113,7 +113,7 @@ class StateWatch(Calls):
         if is_constant_module(module_of_code(code, frame.f_globals)):
             return None  # it may be called by a library another time
         if code.co_name in frames.COMPREHENSIONS:
-            return None, None
+            return None, frame.f_globals
         function = frames.function_of(frame)
         if type(function) is not FunctionType or function.__kwdefaults__ or (code.co_name == "wrapper"):
             return None
