@@ -31,6 +31,7 @@ SOURCES = [
     "frame_tracing.c",
     "loop_executor.c",
     "lu_cache.c",
+    "matmul.c",
     "eager_kernels.c",
     "tape.c",
     "primitive.c",

@@ -167,6 +167,30 @@ def test_calls_of_all_kinds():
     check(p, [normal(4, 4), normal(4, 4), np.array([2, 2, 0])])
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16", "?"])
+@pytest.mark.parametrize("count", [2, 5, 31, 40])
+def test_parts_of_length_one(dtype, count):
+    """Arrays that are adjacent in the result are written in one pass: also broadcast, reversed and transposed ones."""
+
+    def draw():
+        return np.asarray(normal(3, 70) > 0) if dtype == "?" else normal(3, 70).astype(dtype)
+
+    p = Written(draw(), draw().T.copy())
+    x, y = p.inputs
+    rows = [x, p(np.transpose, y), p(operator.getitem, x, (slice(None), slice(None, None, -1)))]
+    rows.append(p(np.broadcast_to, p(operator.getitem, x, (slice(1, 2),)), (3, 70)))
+    parts = [rows[i % 4] for i in range(count)]
+    columns = [p(operator.getitem, part, (..., None)) for part in parts]
+    p.outputs = [
+        p(np.stack, parts, -1),
+        p(np.stack, parts, 1),
+        p(np.concatenate, columns, -1),
+        p(np.stack, [p(operator.getitem, part, (0, 0)) for part in parts]),
+        p(np.stack, [p(operator.getitem, part, 2) for part in parts]),
+    ]
+    check(p, [draw(), draw().T.copy()])
+
+
 def test_equal_operands_of_a_product_stay_two_arrays():
     """BLAS uses another routine for ``A @ A.T``, with other rounding."""
     x = normal(40, 40, dtype="f4")

@@ -12,16 +12,18 @@ import numpy as np
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray, Params, Shape
 from chainrule._src.compiling import index_lowering, ordering
-from chainrule._src.compiling.call_loops import CallLoops
-from chainrule._src.compiling.iteration import dense_strides, is_run
+from chainrule._src.compiling.call_loops import CallLoops, merged_iteration
+from chainrule._src.compiling.iteration import ArrayLayout, dense_strides, is_run, size_of_shape
 from chainrule._src.compiling.layout import data_address
 from chainrule._src.compiling.loops import (
+    InnerLoop,
     Operand,
     Unlowered,
     own_loop,
 )
 from chainrule._src.compiling.steps import element_view
 from chainrule._src.interpreters.trace_types import TracedCall, Var
+from chainrule._src.native.code import MAX_ARGS
 from chainrule._src.rules.primitive import Primitive
 
 ndarray = np.ndarray
@@ -76,16 +78,41 @@ def lower_concatenate(loops: CallLoops, call: TracedCall) -> None:
     if not all([type(x) is Var or (stacked and isinstance(x, (float, np.generic))) for x in arrays]):
         raise Unlowered
     axis %= ndim
-    offset = 0
     reads = iter(loops.reads)
+    parts = []
     for item in arrays:
         x = next(reads) if type(item) is Var else loops.converted(item, out.dtype)
         shape, strides, _ = x.layout
         if stacked:
             shape, strides = (*shape[:axis], 1, *shape[axis:]), (*strides[:axis], 0, *strides[axis:])
-        part = Operand(out.slot, shape, out.layout.strides, out.dtype, offset)
-        loops.copy(Operand(x.slot, shape, strides, x.dtype, x.offset), part)
-        offset += shape[axis] * out.layout.strides[axis]
+        parts.append(Operand(x.slot, shape, strides, x.dtype, x.offset))
+    single = all([x.layout.shape[axis] == 1 and x.dtype == out.dtype for x in parts])
+    if (
+        single
+        and 1 < len(parts) < MAX_ARGS
+        and out.layout.strides[axis] == out.dtype.itemsize
+        and size_of_shape(out.layout.shape)
+    ):
+        _add_interleave(loops, parts, out, axis)
+        return
+    offset = 0
+    for x in parts:
+        part = Operand(out.slot, x.layout.shape, out.layout.strides, out.dtype, offset)
+        loops.copy(x, part)
+        offset += x.layout.shape[axis] * out.layout.strides[axis]
+
+
+def _add_interleave(loops: CallLoops, parts: list[Operand], out: Operand, axis: int) -> None:
+    """Write arrays of length 1 along an axis into a result whose elements along that axis are adjacent, in one pass."""
+    itemsize = out.dtype.itemsize
+    layouts = [
+        ArrayLayout((*shape[:axis], *shape[axis + 1 :]), (*strides[:axis], *strides[axis + 1 :]), itemsize)
+        for shape, strides, _ in [x.layout for x in (*parts, out)]
+    ]
+    axes, _ = merged_iteration(layouts[-1:], layouts, layouts[-1].shape)
+    kernel, _ = own_loop(f"interleave{itemsize}")
+    args = [(x.slot, x.offset) for x in (*parts, out)]
+    loops.template.loops.append(InnerLoop("interleave", (kernel, len(parts)), axes, args, [itemsize] * len(args)))
 
 
 def lower_roll(loops: CallLoops, call: TracedCall) -> None:

@@ -25,6 +25,7 @@ from chainrule._src.compiling.loops import (
     ufunc_loop,
 )
 from chainrule._src.interpreters.trace_types import TracedCall
+from chainrule._src.native import MATMUL_LOOPS
 
 ndarray = np.ndarray
 
@@ -36,6 +37,8 @@ def lower_gufunc(loops: CallLoops, call: TracedCall, ufunc: np.ufunc) -> None:
     dtypes, found = ufunc_loop(ufunc, [x.dtype for x in loops.reads])
     if [x.dtype for x in loops.reads + loops.writes] != list(dtypes):
         raise Unlowered
+    if ufunc is np.matmul and dtypes[0].char in MATMUL_LOOPS:
+        found = MATMUL_LOOPS[dtypes[0].char], 0
     add_core_loop(loops, ufunc.__name__, core_names(ufunc), found, loops.reads, loops.writes)
 
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule._src import config
+from chainrule._src.native.blas import blas_thread_functions
 from chainrule._src.native.code import FIRST_INPUT, VERSION, kernel_step, program
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "first_broken",
     "get_threads",
     "loop",
+    "matmul",
+    "MATMUL_LOOPS",
     "orders",
     "refuse",
     "set_threads",
@@ -55,9 +58,11 @@ try:
         first_broken,
         get_threads,
         loop,
+        matmul,
         orders,
         set_threads,
         use_lapack,
+        use_matmul,
     )
 except ModuleNotFoundError:
     why_not = "the extension was not built: there was no C compiler when chainrule was installed"
@@ -87,13 +92,17 @@ if not why_not:
     why_not = _difference(np.add, "dd->d") or _difference(np.multiply, "ff->f") or _difference(np.tanh, "d->d")
 
 AVAILABLE = not why_not
+#: the characters of dtypes -> addresses of inner loops with the bits of ``np.matmul``, which are faster for small matrices
+MATMUL_LOOPS: dict[str, int] = {}
 if AVAILABLE:
     LOOPS = _loops
+    MATMUL_LOOPS = use_matmul(np.matmul, blas_thread_functions)
     config.THREADS.follow(set_threads)
 else:
     KERNELS = {}
     Runner = ParallelUfunc = execute = first_broken = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
     orders = use_lapack = _unavailable
+    matmul = np.matmul
 
 
 def refuse(reason: str) -> None:

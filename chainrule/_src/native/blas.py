@@ -32,6 +32,12 @@ def blas_function(name: str) -> CFunction | None:
     return None
 
 
+def blas_thread_functions() -> tuple[int, int]:
+    """Return the addresses of OpenBLAS's functions that get and set the number of threads, or zeros for another BLAS."""
+    get, set_number = blas_function("openblas_get_num_threads"), blas_function("openblas_set_num_threads")
+    return (get.address, set_number.address) if get and set_number else (0, 0)
+
+
 class Lapack(NamedTuple):
     """A LAPACK function; a call passes the addresses of arrays."""
 

@@ -1,4 +1,4 @@
-/* Kernels with the signature of ufunc inner loops, for NumPy functions that are not ufuncs: copies, np.take, np.add.reduceat, np.where,
+/* Kernels with the signature of ufunc inner loops, for NumPy functions that are not ufuncs: copies, np.stack, np.take, np.add.reduceat, np.where,
    astype, np.tril, powers of NumPy scalars, products with an array of one number (np.dot), sorting and np.searchsorted.
 
    Programs (interpreter.c) call them by address. Casts with a result that C does not define (a float outside of the range of the
@@ -28,6 +28,23 @@ typedef struct { npy_uint64 words[2]; } npy_pair;
                 TYPE value;                                                            \
                 memcpy(&value, in, BYTES);                                             \
                 memcpy(out, &value, BYTES);                                            \
+            }                                                                          \
+        }                                                                              \
+    }
+
+/* ---- interleave: `data` arrays -> out, whose elements are runs of one element of each array. Blocks of rows stay in cache. */
+
+enum { INTERLEAVED_ROWS = 64 };
+
+#define INTERLEAVE(BYTES, TYPE)                                                        \
+    SIGNATURE(interleave_##BYTES) {                                                    \
+        npy_intp n = dims[0], count = (npy_intp)data, to = strides[count], first, i, k; \
+        for (first = 0; first < n; first += INTERLEAVED_ROWS) {                        \
+            npy_intp rows = n - first < INTERLEAVED_ROWS ? n - first : INTERLEAVED_ROWS; \
+            for (k = 0; k < count; k++) {                                              \
+                const char *in = args[k] + first * strides[k];                         \
+                char *out = args[count] + first * to + k * BYTES;                      \
+                for (i = 0; i < rows; i++, in += strides[k], out += to) memcpy(out, in, BYTES); \
             }                                                                          \
         }                                                                              \
     }
@@ -179,6 +196,7 @@ SEGMENTS(f8, double)
 
 #define SIZES(DO) DO(1, npy_uint8) DO(2, npy_uint16) DO(4, npy_uint32) DO(8, npy_uint64) DO(16, npy_pair)
 SIZES(COPY)
+SIZES(INTERLEAVE)
 SIZES(GATHER)
 SIZES(ELEMENTS)
 SELECT_NUMBER(1, npy_uint8)
@@ -375,6 +393,7 @@ CASTS(CAST)
 /* ---- the table of kernels */
 
 #define COPY_ENTRY(BYTES, TYPE) {"copy" #BYTES, copy_##BYTES},
+#define INTERLEAVE_ENTRY(BYTES, TYPE) {"interleave" #BYTES, interleave_##BYTES},
 #define GATHER_ENTRY(BYTES, TYPE) {"gather" #BYTES, gather_##BYTES},
 #define TRIANGLE_ENTRY(BYTES, TYPE) {"triangle" #BYTES, triangle_##BYTES},
 #define ELEMENTS_ENTRY(BYTES, TYPE) {"elements" #BYTES, elements_##BYTES}, {"put" #BYTES, put_##BYTES},
@@ -384,7 +403,7 @@ CASTS(CAST)
 static const struct {
     const char *name;
     InnerLoop loop;
-} KERNELS[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"sort1", sort_1}, {"sort2", sort_2}, {"sort4", sort_4}, {"sort8", sort_8}, {"argsort", argsort}, {"argbest", argbest}, {"search_f4", search_f4}, {"search_f8", search_f8}, {"search_i8", search_i8}, {"shared_solve", shared_solve}, {"shared_inv", shared_inv}, {"shared_slogdet", shared_slogdet}, {"shared_det", shared_det}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"multiple32_f4", multiple32_f4}, {"multiple32_f8", multiple32_f8}, {"multiple64_f4", multiple64_f4}, {"multiple64_f8", multiple64_f8}, SIZES(TRIANGLE_ENTRY) SIZES(ELEMENTS_ENTRY) {"add_f4", add_f4}, {"add_f8", add_f8}, {"add_c8", add_c8}, {"add_c16", add_c16}, {"add_i8", add_i8}, SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
+} KERNELS[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"sort1", sort_1}, {"sort2", sort_2}, {"sort4", sort_4}, {"sort8", sort_8}, {"argsort", argsort}, {"argbest", argbest}, {"search_f4", search_f4}, {"search_f8", search_f8}, {"search_i8", search_i8}, {"shared_solve", shared_solve}, {"shared_inv", shared_inv}, {"shared_slogdet", shared_slogdet}, {"shared_det", shared_det}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"multiple32_f4", multiple32_f4}, {"multiple32_f8", multiple32_f8}, {"multiple64_f4", multiple64_f4}, {"multiple64_f8", multiple64_f8}, SIZES(TRIANGLE_ENTRY) SIZES(ELEMENTS_ENTRY) {"add_f4", add_f4}, {"add_f8", add_f8}, {"add_c8", add_c8}, {"add_c16", add_c16}, {"add_i8", add_i8}, SIZES(COPY_ENTRY) SIZES(INTERLEAVE_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
 
 PyObject *kernel_addresses(void) {
     PyObject *loops = PyDict_New();

@@ -10,7 +10,7 @@
 typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 
 /* The version of the code format and of the functions that Python calls. native/code.py has the same number. */
-#define VERSION 11
+#define VERSION 12
 
 #define MAX_ARGS 32
 #define MAX_OUTER 64
@@ -24,6 +24,10 @@ void shared_solve(char **args, const npy_intp *dims, const npy_intp *strides, vo
 void shared_inv(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 void shared_slogdet(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 void shared_det(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
+
+/* matmul.c */
+extern PyMethodDef matmul_functions[];
+PyObject *product_without_blas(PyObject *x, PyObject *y); /* the product of two small matrices; NULL without an error if BLAS must compute it */
 
 /* guards.c */
 PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs);

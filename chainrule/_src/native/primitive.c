@@ -87,6 +87,8 @@ static PyObject *checked_array(PyObject *array) {
 static PyObject *matrix_product(Op *op, PyObject *x, PyObject *y) {
     PyObject *both[] = {x, y}, *token, *result;
     if (PyArray_NDIM((PyArrayObject *)x) != op->product_ndims / 10 || PyArray_NDIM((PyArrayObject *)y) != op->product_ndims % 10) return as_array(call_in_error_state(op->value.value, both, 2, NULL));
+    result = product_without_blas(x, y);
+    if (result != NULL) return result;
     if (in_sweep()) return enter_pass_error_state() < 0 ? NULL : as_array(checked_array(PyArray_MatrixProduct2(x, y, NULL)));
     if (enter_error_state(&token) < 0) return NULL; /* the caller may be a function of this package */
     result = as_array(checked_array(PyArray_MatrixProduct2(x, y, NULL)));

@@ -17,6 +17,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.types import AnyArray
+from chainrule._src.native import matmul
 
 ndarray = np.ndarray
 
@@ -32,7 +33,7 @@ def matrix_product(a: AnyArray, b: AnyArray) -> AnyArray:
     """Return the product of two vectors or matrices."""
     if type(a) is ndarray and type(b) is ndarray:
         return a.dot(b)
-    return np.dot(a, b) if is_array(a) and is_array(b) else np.matmul(a, b)
+    return np.dot(a, b) if is_array(a) and is_array(b) else matmul(a, b)
 
 
 @cache
@@ -58,7 +59,7 @@ def contraction_value(subscripts: str) -> Callable[[AnyArray, AnyArray], AnyArra
         def dot(a: AnyArray, b: AnyArray) -> AnyArray:
             if a.ndim == b.ndim == 1 and is_array(a) and is_array(b):
                 return matrix_product(a, b)
-            return np.matmul(a[..., None, :], b[..., :, None])[..., 0, 0]
+            return matmul(a[..., None, :], b[..., :, None])[..., 0, 0]
 
         return dot
     if len(x) == 1 and len(y) == 1 and len(out) == 2:
@@ -86,7 +87,7 @@ def contraction_value(subscripts: str) -> Callable[[AnyArray, AnyArray], AnyArra
                 a = a.mT
             if transpose_b:
                 b = b.mT
-            return matrix_product(a, b) if a.ndim == b.ndim == 2 else np.matmul(a, b)
+            return matrix_product(a, b) if a.ndim == b.ndim == 2 else matmul(a, b)
 
         return matrices
 
@@ -102,7 +103,7 @@ def contraction_value(subscripts: str) -> Callable[[AnyArray, AnyArray], AnyArra
             a = a[..., None, :]
         if len(y) == 1:
             b = b[..., :, None]
-        result = np.matmul(a, b)
+        result = matmul(a, b)
         if len(x) == 1:
             result = result[..., 0, :]
         if len(y) == 1:

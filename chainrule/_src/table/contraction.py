@@ -6,6 +6,7 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Params
+from chainrule._src.native import matmul
 from chainrule._src.rules.batching import insert_axes, reshape_any
 from chainrule._src.rules.contract import matrix_product
 from chainrule._src.rules.kinds import call, contraction, opaque
@@ -64,7 +65,7 @@ def _stack_matmul_batch(
     x, y = payloads
     if not batched[1]:
         return prim(x, y)
-    return np.matmul(x, insert_axes(y, len(shape_of(x)) - batched[0] - 2))
+    return matmul(x, insert_axes(y, len(shape_of(x)) - batched[0] - 2))
 
 
 def _product(x: AnyArray, y: AnyArray) -> AnyArray:
