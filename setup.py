@@ -40,6 +40,7 @@ SOURCES = [
     "operation.c",
     "inplace.c",
     "structural.c",
+    "moments.c",
     "regions.c",
     "sweep.c",
     "trace.c",

@@ -80,6 +80,12 @@ MEAN: int
 #: ``Op(joins=...)``
 CONCATENATE: int
 STACK: int
+VARIANCE: int
+DEVIATION: int
+NORM: int
+LOG_SUM_EXP: int
+SCAN_SUM: int
+SCAN_PRODUCT: int
 #: the maximal number of values that an ``Op`` saves
 MAX_SAVED: int
 
@@ -134,6 +140,7 @@ class Op:
         product: int,
         along: bool = ...,
         joins: int = ...,
+        statistic: int = ...,
     ) -> Op: ...
 
 def connect(names: dict[str, Any], /) -> None: ...

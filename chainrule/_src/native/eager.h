@@ -103,6 +103,7 @@ typedef struct {
 } Function;
 
 int read_function(Function *function, PyObject *value, int nin);
+int read_numpy_function(Function *function, const char *name, int nin); /* a ufunc of NumPy; 0, or -1 without an error */
 void clear_function(Function *function);
 int visit_function(const Function *function, visitproc visit, void *arg);
 /* Compute a value of raw operands: ndarrays, exact floats or ints, at least one ndarray. Return a new reference to an ndarray. */
@@ -197,6 +198,7 @@ int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, 
 
 enum { NO_REDUCTION, SUM, MEAN };            /* Op.reduction */
 enum { NO_JOIN, CONCATENATE, STACK };        /* Op.join_kind */
+enum { NO_STATISTIC, VARIANCE, DEVIATION, NORM, LOG_SUM_EXP, SCAN_SUM, SCAN_PRODUCT }; /* Op.statistic: moments.c */
 #define PRODUCT_NDIMS(x, y) (10 * (x) + (y)) /* Op.product_ndims, from the numbers of axes of both operands: tape/eager.py */
 
 #define MAX_SAVED 4
@@ -211,7 +213,7 @@ typedef struct {
     int nin, nsaves, saved_index[MAX_SAVED], saved_users[MAX_SAVED];
     int records, elementwise, variadic, needs_avals, view; /* records: 0 if results never have a derivative */
     int along_axis;                                        /* one operand and the parameter `axis`: programs run along the last axis */
-    int reduction, product_ndims, join_kind;               /* see the enums above */
+    int reduction, product_ndims, join_kind, statistic;    /* see the enums above */
     Variant **variants;
     int nvariants;
 } Op;
@@ -278,11 +280,24 @@ PyObject *take_cotangent(NodeRegion *region, int i, PyObject **edge, int *is_new
 
 #define MAX_OP_OPERANDS 16
 PyObject *sum_axes(PyObject *x, PyObject *params);
+/* adjacent axes, first <= axis < end */
+typedef struct {
+    int first, end, keepdims;
+} Axes;
+/* Read the axes of a reduction, which parameters count from the end, in order. 1, 0 if they are not adjacent, -1 error. */
+int read_axes(PyObject *params, int ndim, Axes *axes);
+int read_axis(PyObject *params, int *axis); /* the only parameter: an axis from the end */
+int reduced_shape(PyArrayObject *x, Axes axes, npy_intp *dims); /* fill the shape of a reduction's result, and return its number of dimensions */
 int mean_count(PyObject *x, PyObject *params, npy_intp *n); /* the number of elements in each sum */
 PyObject *broadcast_axes(PyObject *g, PyObject *aval, PyObject *params);
 int has_plain_strides(PyObject *x);
 PyObject *join_arrays(PyObject *const *raw, int n, PyObject *params, int new_axis);
 int split_cotangent(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int new_axis, PyObject **grads);
+
+/* ---- moments.c */
+
+/* Compute the value of an op by its kind (Op.statistic). NULL without an error: slow path. */
+PyObject *statistic(int statistic_kind, PyObject *x, PyObject *params);
 
 /* ---- operation.c */
 

@@ -104,6 +104,15 @@ int read_function(Function *function, PyObject *value, int nin) {
     return 1;
 }
 
+int read_numpy_function(Function *function, const char *name, int nin) {
+    PyObject *numpy = PyImport_ImportModule("numpy"), *ufunc = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, name);
+    int done = ufunc != NULL && read_function(function, ufunc, nin);
+    Py_XDECREF(numpy);
+    Py_XDECREF(ufunc);
+    PyErr_Clear();
+    return done ? 0 : -1;
+}
+
 void clear_function(Function *function) {
     Py_CLEAR(function->value);
     Py_CLEAR(function->ufunc);

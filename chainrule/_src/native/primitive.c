@@ -163,6 +163,10 @@ PyObject *op_value(Op *op, PyObject *const *raw, int n, PyObject *params) {
         sum = all == 1 ? NULL : reduce_axes(op, raw[0], params);
         if (sum != NULL || PyErr_Occurred()) return sum;
     }
+    if (op->statistic && n == 1) {
+        PyObject *result = statistic(op->statistic, raw[0], params);
+        if (result != NULL || PyErr_Occurred()) return result;
+    }
     if (op->join_kind) {
         PyObject *joined = join_arrays(raw, n, params, op->join_kind == STACK);
         if (joined != NULL || PyErr_Occurred()) return joined;
@@ -734,14 +738,14 @@ int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, P
 
 /* ---- the type */
 
-/* Op(prim, value, operands, saves, records, elementwise, variadic, needs_avals, view, reduction, product, along=False, joins=0); operands: their
+/* Op(prim, value, operands, saves, records, elementwise, variadic, needs_avals, view, reduction, product, along=False, joins=0, statistic=0); operands: their
    number; saves: for each saved value (operand or -1 for the result, bits of the operands whose VJP rules read it) */
 static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", "along", "joins", NULL};
+    static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", "along", "joins", "statistic", NULL};
     PyObject *prim, *value, *saves;
-    int nin, records, elementwise, variadic, needs_avals, view, reduction, product_ndims, along_axis = 0, join_kind = 0, i;
+    int nin, records, elementwise, variadic, needs_avals, view, reduction, product_ndims, along_axis = 0, join_kind = 0, statistic = 0, i;
     Op *self;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pi:Op", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product_ndims, &along_axis, &join_kind)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pii:Op", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product_ndims, &along_axis, &join_kind, &statistic)) return NULL;
     if (PyTuple_GET_SIZE(saves) > MAX_SAVED) {
         PyErr_SetString(PyExc_ValueError, "an Op saves at most four values");
         return NULL;
@@ -760,6 +764,7 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     self->product_ndims = product_ndims;
     self->along_axis = along_axis;
     self->join_kind = join_kind;
+    self->statistic = statistic;
     self->nsaves = (int)PyTuple_GET_SIZE(saves);
     read_function(&self->value, value, nin);
     for (i = 0; i < self->nsaves; i++) {
