@@ -11,6 +11,8 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import chainrule as cr
 import chainrule._src.table
@@ -34,9 +36,20 @@ ROWS = sorted(
 needs_extension = pytest.mark.skipif(not native.AVAILABLE, reason="the extension is not built")
 
 
-@pytest.fixture(params=["native", "native, one thread", "blocks"])
-def way(request, monkeypatch):
-    """Enable regions of any length and size with one implementation; ``plain()`` disables them."""
+@pytest.fixture(autouse=True)
+def region_size():
+    """Disable the regions of the pass in C, and restore them afterwards."""
+    if LOOPS is None:
+        yield
+        return
+    before = LOOPS.set_region_size(sys.maxsize)
+    yield
+    LOOPS.set_region_size(before)
+
+
+@pytest.fixture(params=["C", "C, one thread", "native", "native, one thread", "blocks"])
+def way(request, monkeypatch, region_size):
+    """Enable regions of any length and size with one implementation; ``plainly`` disables them."""
     monkeypatch.setattr(regions, "_PROGRAMS", {})
     monkeypatch.setattr(regions, "OFTEN", 0)
     monkeypatch.setattr(regions, "SINGLE", 1)
@@ -49,7 +62,9 @@ def way(request, monkeypatch):
         pytest.skip("the extension is not built")
     threads = native.get_threads() if native.AVAILABLE else None
     if threads is not None:
-        native.set_threads(1 if request.param == "native, one thread" else 2)
+        native.set_threads(1 if "one thread" in request.param else 2)
+    if request.param.startswith("C"):
+        LOOPS.set_region_size(1)
     yield request.param
     if threads is not None:
         native.set_threads(threads)
@@ -60,12 +75,14 @@ def programs():
 
 
 def plainly(run):
-    noticed = regions.NOTICED
+    noticed, size = regions.NOTICED, None if LOOPS is None else LOOPS.set_region_size(sys.maxsize)
     regions.NOTICED = sys.maxsize
     try:
         return run()
     finally:
         regions.NOTICED = noticed
+        if LOOPS is not None:
+            LOOPS.set_region_size(size)
 
 
 def same(run):
@@ -82,7 +99,7 @@ def drawn(domain, size, dtype, seed):
     return rng.uniform(low, high, size).astype(dtype)
 
 
-@pytest.mark.parametrize("way", ["native", "blocks"], indirect=True)
+@pytest.mark.parametrize("way", ["C", "native", "blocks"], indirect=True)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -129,7 +146,7 @@ def test_a_program_with_branches(shape, dtype, way):
 
     same(run)
     short = shape == (1024,) and LOOPS is not None  # a backward pass in C runs short ones node by node
-    assert bool(programs()) == (way != "blocks" and not short)
+    assert bool(programs()) == (way.startswith("native") and not short)
 
 
 def test_what_is_wanted_on_the_way_arrives(way):
@@ -215,6 +232,13 @@ def test_floating_point_warnings_are_those_of_the_rules(way):
         assert warned(run) == []
 
 
+def test_samples_of_a_region_raise_nothing(way):
+    x = cr.ones(SIZE, dtype=cr.float32).requires_grad_()
+    with np.errstate(all="raise"):
+        cr.sin(x * 2.0).backward(cr.ones(SIZE))
+    np.testing.assert_allclose(x.grad.numpy(), 2 * np.cos(2), rtol=1e-6)
+
+
 def test_an_exception_leaves_no_gradient(way):
     x = cr.tensor(np.full(SIZE, 1.0)).requires_grad_()
     y = x * 1e200 * 1.0
@@ -226,6 +250,81 @@ def test_an_exception_leaves_no_gradient(way):
     with np.errstate(over="ignore"):
         y.backward(g)
     assert np.isinf(x.grad.numpy()).all()
+
+
+STEPS = {
+    "mul": lambda a, b: a * b,
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "div": lambda a, b: a / b,
+    "where": lambda a, b: cr.where(a > b, a, b),
+    "clip": lambda a, b: a.clip(-0.5, 0.75),
+    "number": lambda a, b: 1.5 - a * 2,
+    "cube": lambda a, b: a**3,
+    "detach": lambda a, b: a + b.detach(),
+    "tanh": lambda a, b: cr.tanh(a),
+    "sin": lambda a, b: cr.sin(a),
+    "exp": lambda a, b: cr.exp(a),
+    "sqrt": lambda a, b: cr.sqrt(a),
+}
+LAYOUTS = st.sampled_from(["plain", "transposed", "strided", "row", "one"])
+
+
+def laid_out(layout, shape, dtype, seed):
+    """Return an array of a memory layout; its shape broadcasts to ``shape``."""
+    rng = np.random.default_rng(seed)
+    if layout == "row":
+        shape = shape[1:]
+    elif layout == "one":
+        return np.broadcast_to(rng.normal(size=()).astype(dtype), shape)
+    x = rng.normal(size=shape[::-1] if layout == "transposed" else shape).astype(dtype)
+    x.flat[:: max(1, x.size // 7)] = rng.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 3e38])
+    if layout == "strided":
+        return np.repeat(x, 2, axis=-1)[..., ::2]
+    return x.T if layout == "transposed" else x
+
+
+@needs_extension
+@settings(max_examples=60, deadline=None)
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=12
+    ),
+    layouts=st.tuples(LAYOUTS, LAYOUTS, LAYOUTS),
+    shape=st.sampled_from([(0, 3), (1, 1), (3, 5), (130, 65), (97, 100), (3, 11_000)]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    seed=st.integers(0, 99),
+    mode=st.sampled_from(["ignore", "warn", "raise"]),
+)
+def test_random_programs_in_c(steps, layouts, shape, dtype, seed, mode):
+    leaves = [laid_out(layout, shape, dtype, seed + k) for k, layout in enumerate(layouts)]
+
+    def run():
+        with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
+            warnings.simplefilter("always")
+            tensors = [cr.from_numpy(x.copy() if k else x).requires_grad_() for k, x in enumerate(leaves)]
+            values = list(tensors)
+            for name, i, j in steps:
+                values.append(STEPS[name](values[i % len(values)], values[-1 - j % len(values)]))
+            y = values[-1] * tensors[0] + values[len(values) // 2]
+            try:
+                with np.errstate(all=mode):
+                    y.sum().backward()
+            except FloatingPointError as error:
+                return str(error), [t.grad for t in tensors], []
+        grads = [None if t.grad is None else t.grad.numpy() for t in tensors]
+        return (
+            [None if g is None else (g.shape, g.dtype, np.where(np.isnan(g), np.nan, g).astype(dtype).tobytes()) for g in grads],
+            [len({id(g) for g in grads if g is not None})],
+            sorted({(str(w.message), w.lineno) for w in caught}),
+        )  # fmt: skip
+
+    expected = plainly(run)
+    before = LOOPS.set_region_size(1)
+    try:
+        assert run() == expected
+    finally:
+        LOOPS.set_region_size(before)
 
 
 @needs_extension
@@ -310,6 +409,9 @@ def test_programs_of_regions_are_made_when_these_come_again_and_again():
         """
         import sys
         import chainrule as cr
+        from chainrule._src.tape.eager import LOOPS
+        if LOOPS is not None:
+            LOOPS.set_region_size(sys.maxsize)
         def gradient(size):
             x = cr.ones(size).requires_grad_()
             cr.tanh(cr.sin(x) * x).backward(cr.ones(size))

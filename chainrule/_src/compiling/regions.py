@@ -83,8 +83,8 @@ def compile_region(region: Region) -> RegionProgram | None:
     if not AVAILABLE or region.dtype.char not in "fd":
         return None
     leaving = region.leaving()
-    samples = [_sample_elements(array, k) for k, array in enumerate(region.arrays)]
     with np.errstate(all="ignore"):
+        samples = [_sample_elements(array, k) for k, array in enumerate(region.arrays)]
         recorded = _trace_region(region, samples, leaving)
         found = None if recorded is None else _compile_traced_region(recorded)
         if found is None:

@@ -82,6 +82,12 @@ MEAN: int
 #: ``Op(joins=...)``
 CONCATENATE: int
 STACK: int
+VARIANCE: int
+DEVIATION: int
+NORM: int
+LOG_SUM_EXP: int
+SCAN_SUM: int
+SCAN_PRODUCT: int
 #: the maximal number of values that an ``Op`` saves
 MAX_SAVED: int
 
@@ -136,6 +142,7 @@ class Op:
         product: int,
         along: bool = ...,
         joins: int = ...,
+        statistic: int = ...,
     ) -> Op: ...
 
 def connect(names: dict[str, Any], /) -> None: ...
@@ -172,5 +179,6 @@ def sweep(
     traced: Any,
     /,
 ) -> tuple[dict[Any, Any], list[Any]] | None: ...
+def set_region_size(n: int, /) -> int: ...
 def reaches_outside(roots: list[Any], began: int, own: list[Any], /) -> bool | None: ...
 def write_grads(arrived: dict[Any, Any], freed: Any, cut: Any, escaped: set[int], /) -> bool: ...

@@ -19,7 +19,7 @@
 
 #include <numpy/ufuncobject.h>
 
-/* Number of elements up to which kernels are called here. NumPy's ufunc (or ParallelUfunc) computes larger arrays, and lets other threads run. */
+/* Number of elements up to which kernels are called with the GIL, and up to which programs are used */
 #define DIRECT_MOST 8192
 
 /* bytes up to which a saved array is copied: COPIED of tape/versions.py */
@@ -82,6 +82,10 @@ PyObject *call_dict_in_error_state(PyObject *callable, PyObject *const *args, si
 /* Warn of floating-point exceptions, or raise, as NumPy's error state says. -1 with an error */
 int report_exceptions(const char *name, int found);
 
+/* ---- aligned_arrays.c */
+
+PyObject *new_array(int kind, int ndim, const npy_intp *dims); /* an uninitialized array in C order. kind: 0 float, 1 double, 2 bool */
+
 /* ---- eager_kernels.c */
 
 typedef struct {
@@ -95,9 +99,11 @@ typedef struct {
     Loop kernels[2];         /* for float and for double */
     int gives_mask;          /* the result is bool */
     int exact;               /* results are correctly rounded, so they do not depend on the memory layout */
+    int threads;             /* the kernels run without the GIL and in any thread */
 } Function;
 
 int read_function(Function *function, PyObject *value, int nin);
+int read_numpy_function(Function *function, const char *name, int nin); /* a ufunc of NumPy; 0, or -1 without an error */
 void clear_function(Function *function);
 int visit_function(const Function *function, visitproc visit, void *arg);
 /* Compute a value of raw operands: ndarrays, exact floats or ints, at least one ndarray. Return a new reference to an ndarray. */
@@ -105,6 +111,13 @@ PyObject *apply_function(const Function *function, int nin, PyObject *const *raw
 PyObject *as_array(PyObject *result); /* steals the reference; converts a NumPy scalar to a 0-d array */
 /* Run a kernel and return the floating-point exceptions that it raised. */
 int run_loop(Loop loop, char **args, npy_intp n, const npy_intp *strides);
+/* Return the floating-point exceptions of this thread, and clear them. */
+int take_exceptions(void);
+Loop addition(int kind); /* the kernel of np.add */
+/* Convert a Python number to float or double (kind 0 or 1); 0 if NumPy would warn or raise. */
+int read_number(PyObject *number, int kind, void *target);
+/* Whether all elements have the same address, as in a broadcast number. */
+int is_single_element(PyArrayObject *x);
 
 static inline int is_number(PyObject *x) { return PyFloat_CheckExact(x) || PyLong_CheckExact(x); }
 /* 0 for an array of float, 1 for double, -1 for any other object */
@@ -115,7 +128,6 @@ static inline int kind_of(PyObject *x) {
     return dtype == core.dtypes[1] ? 1 : dtype == core.dtypes[0] ? 0 : -1;
 }
 static inline int is_mask(PyObject *x) { return PyArray_CheckExact(x) && PyArray_DESCR((PyArrayObject *)x) == core.dtypes[2]; }
-PyObject *new_array(int kind, int ndim, const npy_intp *dims); /* kind: 0 float, 1 double, 2 bool */
 PyObject *array_of(PyObject *number, int kind);                /* a 0-d array of a Python number; NULL without an error if NumPy would warn or raise */
 PyObject *aval_of(PyObject *array);                            /* (shape, dtype) */
 PyObject *aval_tuple_of(PyObject *array);                      /* ((shape, dtype),) */
@@ -135,6 +147,7 @@ typedef struct {
     PyObject *ufunc;                         /* keeps the kernel alive; NULL for a kernel of eager_kernels.c */
     PyObject *operation, *reflected;         /* operation: the same step on tensors, which records it; reflected: for a number as first operand, called with the number last */
     int nin, operands[3], size, exact, slot; /* size: bytes of an element of the result; slot: index of the result's buffer */
+    int threads;                             /* the kernel runs without the GIL and in any thread */
     int step_kind;                           /* ELEMENTS, SUMS, MAXIMA or CORES */
 } Step;
 typedef struct {
@@ -143,7 +156,7 @@ typedef struct {
     int nsteps, nconstants, nslots, reads, inexact, result, kind, masks;
     Step *steps;
     int along_last_axis; /* whether some step runs along the last axis */
-    npy_intp max_size; /* number of elements up to which the program is used */
+    npy_intp max_size; /* number of elements up to which the program has the bits of the rule */
     double constants[CONSTANTS]; /* as float or double, by `kind` */
     PyObject *numbers[CONSTANTS]; /* the same as Python objects */
 } Program;
@@ -185,6 +198,7 @@ int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, 
 
 enum { NO_REDUCTION, SUM, MEAN };            /* Op.reduction */
 enum { NO_JOIN, CONCATENATE, STACK };        /* Op.join_kind */
+enum { NO_STATISTIC, VARIANCE, DEVIATION, NORM, LOG_SUM_EXP, SCAN_SUM, SCAN_PRODUCT }; /* Op.statistic: moments.c */
 #define PRODUCT_NDIMS(x, y) (10 * (x) + (y)) /* Op.product_ndims, from the numbers of axes of both operands: tape/eager.py */
 
 #define MAX_SAVED 4
@@ -199,7 +213,7 @@ typedef struct {
     int nin, nsaves, saved_index[MAX_SAVED], saved_users[MAX_SAVED];
     int records, elementwise, variadic, needs_avals, view; /* records: 0 if results never have a derivative */
     int along_axis;                                        /* one operand and the parameter `axis`: programs run along the last axis */
-    int reduction, product_ndims, join_kind;               /* see the enums above */
+    int reduction, product_ndims, join_kind, statistic;    /* see the enums above */
     Variant **variants;
     int nvariants;
 } Op;
@@ -236,15 +250,54 @@ int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyOb
 int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads, SourceLocation location);
 #define MAX_RULE_OPERANDS 16 /* operands of an op whose VJP rules run in C */
 
+/* What the programs of a rule read: the cotangent, the saved values, and the numbers among the parameters. */
+typedef struct {
+    PyObject *values[INPUTS]; /* owned until drop_inputs() */
+    int count, kind, masks, numbers;
+} RuleInputs;
+void drop_inputs(RuleInputs *inputs);
+/* Find the programs of the VJP rules of an elementwise node whose operands have the result's shape and dtype, one for each edge that is not None.
+   g: an array like the cotangent. The programs live as long as `op`, a new reference. 1 done, 0 slow path, -1 error */
+int rule_programs(PyObject *node, PyObject *g, PyObject *edges, PyObject **op, RuleInputs *inputs, const Program **programs);
+
+/* ---- regions.c */
+
+typedef struct NodeRegion NodeRegion;
+NodeRegion *new_region(PyObject *g); /* for nodes with cotangents like g; NULL without an error if there can be none */
+void free_region(NodeRegion *region);
+int leads_to(NodeRegion *region, PyObject *edge); /* whether a node of the region has this edge */
+/* Append a node. pending: the cotangents that the node and its edges have already, or NULL. The edges and nodes are borrowed.
+   1 done, 0 if the region cannot contain the node, -1 error */
+int append_to_region(NodeRegion *region, PyObject *node, PyObject *edges, PyObject *const *pending);
+/* Compute the cotangents that leave the region: 1 done, 0 if the nodes must run one by one */
+int run_region(NodeRegion *region);
+int leaving_edges(const NodeRegion *region);
+/* Return a new reference to the cotangent of edge `i`, in the order of the first contributions; NULL without an error for an edge to a node of the
+   region. is_new: whether it was allocated here */
+PyObject *take_cotangent(NodeRegion *region, int i, PyObject **edge, int *is_new);
+
 /* ---- structural.c: NULL (or 0) without an error: slow path */
 
 #define MAX_OP_OPERANDS 16
 PyObject *sum_axes(PyObject *x, PyObject *params);
+/* adjacent axes, first <= axis < end */
+typedef struct {
+    int first, end, keepdims;
+} Axes;
+/* Read the axes of a reduction, which parameters count from the end, in order. 1, 0 if they are not adjacent, -1 error. */
+int read_axes(PyObject *params, int ndim, Axes *axes);
+int read_axis(PyObject *params, int *axis); /* the only parameter: an axis from the end */
+int reduced_shape(PyArrayObject *x, Axes axes, npy_intp *dims); /* fill the shape of a reduction's result, and return its number of dimensions */
 int mean_count(PyObject *x, PyObject *params, npy_intp *n); /* the number of elements in each sum */
 PyObject *broadcast_axes(PyObject *g, PyObject *aval, PyObject *params);
 int has_plain_strides(PyObject *x);
 PyObject *join_arrays(PyObject *const *raw, int n, PyObject *params, int new_axis);
 int split_cotangent(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int new_axis, PyObject **grads);
+
+/* ---- moments.c */
+
+/* Compute the value of an op by its kind (Op.statistic). NULL without an error: slow path. */
+PyObject *statistic(int statistic_kind, PyObject *x, PyObject *params);
 
 /* ---- operation.c */
 

@@ -29,6 +29,14 @@ static inline int any_exception(void) { return (_mm_getcsr() & EXCEPTIONS) != 0 
 
 static Function add;
 
+int take_exceptions(void) {
+    int exceptions;
+    if (!ANY_EXCEPTION()) return 0;
+    exceptions = read_exceptions();
+    clear_exceptions();
+    return exceptions;
+}
+
 int run_loop(Loop loop, char **args, npy_intp n, const npy_intp *strides) {
     CLEAR_EXCEPTIONS();
     loop.fn(args, &n, strides, loop.data);
@@ -70,15 +78,39 @@ static int is_elementwise(PyObject *value, int nin) {
     return Py_TYPE(value) == &PyUFunc_Type && ufunc->nin == nin && ufunc->nout == 1 && !ufunc->core_enabled && ufunc->functions != NULL;
 }
 
+/* Whether a ufunc is one of NumPy's, whose inner loops run without the GIL and in any thread. Those of SciPy may raise Python errors. */
+static int is_of_numpy(PyObject *ufunc) {
+    static PyObject *numpy;
+    PyObject *found;
+    if (numpy == NULL && (numpy = PyImport_ImportModule("numpy")) == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    found = PyObject_GetAttrString(numpy, ((PyUFuncObject *)ufunc)->name);
+    if (found == NULL) PyErr_Clear();
+    Py_XDECREF(found);
+    return found == ufunc;
+}
+
 int read_function(Function *function, PyObject *value, int nin) {
     memset(function, 0, sizeof(Function));
     function->value = Py_NewRef(value);
     if (nin < 1 || nin > 2 || !is_elementwise(value, nin)) return 0;
     function->ufunc = Py_NewRef(value);
+    function->threads = is_of_numpy(value);
     function->kernels[0] = loop_of((PyUFuncObject *)value, NPY_FLOAT, &function->gives_mask);
     function->kernels[1] = loop_of((PyUFuncObject *)value, NPY_DOUBLE, &function->gives_mask);
     function->exact = is_exact(((PyUFuncObject *)value)->name);
     return 1;
+}
+
+int read_numpy_function(Function *function, const char *name, int nin) {
+    PyObject *numpy = PyImport_ImportModule("numpy"), *ufunc = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, name);
+    int done = ufunc != NULL && read_function(function, ufunc, nin);
+    Py_XDECREF(numpy);
+    Py_XDECREF(ufunc);
+    PyErr_Clear();
+    return done ? 0 : -1;
 }
 
 void clear_function(Function *function) {
@@ -99,8 +131,8 @@ typedef union {
     double wide;
 } Number;
 
-/* Convert a Python number to a dtype; 0 if NumPy would warn or raise. */
-static int read_number(PyObject *object, int kind, Number *number) {
+int read_number(PyObject *object, int kind, void *target) {
+    Number *number = target;
     double value = PyFloat_CheckExact(object) ? PyFloat_AS_DOUBLE(object) : PyLong_AsDouble(object);
     if (value == -1 && PyErr_Occurred()) {
         PyErr_Clear();
@@ -112,14 +144,6 @@ static int read_number(PyObject *object, int kind, Number *number) {
     }
     number->narrow = (float)value;
     return !isfinite(value) || isfinite(number->narrow);
-}
-
-PyObject *new_array(int kind, int ndim, const npy_intp *dims) {
-    PyObject *array;
-    Py_INCREF(core.dtypes[kind]);
-    array = PyArray_NewFromDescr(&PyArray_Type, core.dtypes[kind], ndim, dims, NULL, NULL, 0, NULL);
-    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory(); /* NumPy may return NULL without an error */
-    return array;
 }
 
 PyObject *array_of(PyObject *number, int kind) {
@@ -198,8 +222,7 @@ PyObject *aval_tuple_of(PyObject *array) { return cached_aval((PyArrayObject *)a
 /* The stride that NumPy passes to inner loops for arrays that need no iterator. */
 static npy_intp stride_of(PyArrayObject *x) { return PyArray_NDIM(x) == 1 ? PyArray_STRIDE(x, 0) : PyArray_NDIM(x) == 0 ? 0 : PyArray_ITEMSIZE(x); }
 
-/* Whether all elements have the same address, as in a broadcast number. */
-static int is_single_element(PyArrayObject *x) {
+int is_single_element(PyArrayObject *x) {
     int i;
     for (i = 0; i < PyArray_NDIM(x); i++) {
         if (PyArray_STRIDE(x, i) != 0) return 0;
@@ -255,13 +278,55 @@ static int clobbers(PyArrayObject *x, PyArrayObject *y) {
     return x_low < y_high && y_low < x_high && !is_same_view(x, y);
 }
 
+/* A large call of an inner loop. Threads share its rows, or chunks of its single row. */
+typedef struct {
+    Loop loop;
+    int nargs;
+    npy_intp n, rows;
+    char *const *args;
+    const npy_intp *strides, *row_strides;
+} LargeCall;
+
+/* Elements of a chunk: a multiple of all vector lengths, so that each element has the bits of a single call */
+enum { CHUNK = 4096 };
+
+static void run_large_range(const void *context, npy_intp first, npy_intp last, char *scratch) {
+    const LargeCall *call = context;
+    char *args[3];
+    npy_intp i, n = call->n;
+    int k;
+    (void)scratch;
+    if (call->rows > 1) {
+        for (i = first; i < last; i++) {
+            for (k = 0; k < call->nargs; k++) args[k] = call->args[k] + i * call->row_strides[k];
+            call->loop.fn(args, &n, call->strides, call->loop.data);
+        }
+        return;
+    }
+    n = last * CHUNK < call->n ? (last - first) * CHUNK : call->n - first * CHUNK;
+    for (k = 0; k < call->nargs; k++) args[k] = call->args[k] + first * CHUNK * call->strides[k];
+    call->loop.fn(args, &n, call->strides, call->loop.data);
+}
+
+/* Run a large call without the GIL, and return the floating-point exceptions. `cost`: work of an element, such that threads share a sum from
+   524,288 elements: to wake a thread takes twenty microseconds */
+static int run_large(const LargeCall *call, double cost) {
+    npy_intp count = call->rows > 1 ? call->rows : (call->n + CHUNK - 1) / CHUNK;
+    int exceptions;
+    Py_BEGIN_ALLOW_THREADS
+    clear_exceptions();
+    exceptions = parallel_for(run_large_range, call, count, cost * (double)call->n * (double)call->rows, 0, NULL) | read_exceptions();
+    Py_END_ALLOW_THREADS
+    return exceptions;
+}
+
 PyObject *apply_function(const Function *function, int nin, PyObject *const *raw, int into) {
     PyArrayObject *arrays[2] = {NULL, NULL}, *like = NULL, *out;
     Number number;
     Loop loop;
-    npy_intp strides[3], n, rows = 1, row[2] = {0, 0}, i;
+    npy_intp strides[3], n, rows = 1, row[3] = {0, 0, 0}, i;
     char *args[3], *pointers[3];
-    int k, exceptions = 0, kind;
+    int k, exceptions = 0, kind, large;
     for (k = 0; k < nin; k++) {
         arrays[k] = PyArray_CheckExact(raw[k]) ? (PyArrayObject *)raw[k] : NULL;
         if (arrays[k] != NULL && (like == NULL || PyArray_NDIM(arrays[k]) > PyArray_NDIM(like))) like = arrays[k];
@@ -269,7 +334,8 @@ PyObject *apply_function(const Function *function, int nin, PyObject *const *raw
     kind = kind_of((PyObject *)like);
     if (kind < 0 || (loop = function->kernels[kind]).fn == NULL) return call_in_python(function, nin, raw, into);
     n = PyArray_SIZE(like);
-    if (n > DIRECT_MOST || n == 0) return call_in_python(function, nin, raw, into);
+    large = n > DIRECT_MOST;
+    if ((large && !function->threads) || n == 0) return call_in_python(function, nin, raw, into);
     for (k = 0; k < nin; k++) {
         if (arrays[k] == NULL) {
             if (!read_number(raw[k], kind, &number)) return call_in_python(function, nin, raw, into);
@@ -299,16 +365,22 @@ PyObject *apply_function(const Function *function, int nin, PyObject *const *raw
     if (out == NULL) return NULL;
     pointers[nin] = PyArray_BYTES(out);
     strides[nin] = PyArray_ITEMSIZE(out);
-    for (i = 0; i < rows; i++) {
-        for (k = 0; k < nin; k++) args[k] = pointers[k] + i * row[k];
-        args[nin] = pointers[nin] + i * n * PyArray_ITEMSIZE(out);
+    row[nin] = n * PyArray_ITEMSIZE(out);
+    for (i = 0; i < rows && !large; i++) {
+        for (k = 0; k <= nin; k++) args[k] = pointers[k] + i * row[k];
         exceptions |= run_loop(loop, args, n, strides);
+    }
+    if (large) {
+        LargeCall call = {loop, nin + 1, n, rows, pointers, strides, row};
+        exceptions = run_large(&call, function->exact ? 0.25 : 0.5);
     }
     if (PyErr_Occurred() || (exceptions && report_exceptions(((PyUFuncObject *)function->ufunc)->name, exceptions) < 0)) Py_CLEAR(out); /* SciPy's loops may raise */
     return (PyObject *)out;
 }
 
 /* ---- sums */
+
+Loop addition(int kind) { return add.kernels[kind]; }
 
 PyObject *add_arrays(PyObject *x, PyObject *y) {
     PyObject *both[] = {x, y};
@@ -458,13 +530,14 @@ static int fill_step(Program *program, PyObject *traced, PyObject *operations) {
         for (i = 0; i < sizeof(extra_kernels) / sizeof(extra_kernels[0]); i++) {
             if (PyUnicode_CompareWithASCIIString(function, extra_kernels[i].name) == 0) step->loop.fn = extra_kernels[i].fn;
         }
-        step->exact = 1;
+        step->exact = step->threads = 1;
         if (step->loop.fn == NULL || step->nin != (PyUnicode_READ_CHAR(function, 0) == 'w' ? 3 : 1)) goto invalid;
     } else {
         PyUFuncObject *ufunc = (PyUFuncObject *)function;
         if (step->step_kind == CORES ? Py_TYPE(function) != &PyUFunc_Type || ufunc->nin != 2 || ufunc->nout != 1 || ufunc->functions == NULL : !is_elementwise(function, step->step_kind == ELEMENTS ? step->nin : 2)) goto invalid;
         if (step->nin > 2 || index < 0 || index >= ufunc->ntypes || (step->step_kind == CORES && step->nin != 2) || ((step->step_kind == SUMS || step->step_kind == MAXIMA) && step->nin != 1)) goto invalid;
         step->ufunc = Py_NewRef(function);
+        step->threads = is_of_numpy(function);
         step->loop = loop_at(ufunc, index);
         step->exact = is_exact(ufunc->name);
         if (find_operation(function, Py_False, operations, &step->operation) < 0 || find_operation(function, Py_True, operations, &step->reflected) < 0) return -1;
@@ -501,7 +574,6 @@ int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObje
     Py_ssize_t i;
     memset(program, 0, sizeof(Program));
     if (!PyArg_ParseTuple(traced, "O!O!in", &PyTuple_Type, &steps, &PyTuple_Type, &constants, &program->result, &program->max_size)) return -1;
-    if (program->max_size > DIRECT_MOST) program->max_size = DIRECT_MOST;
     program->kind = kind;
     program->masks = masks;
     if (PyTuple_GET_SIZE(steps) > MAX_STEPS || PyTuple_GET_SIZE(constants) > CONSTANTS) {
@@ -510,7 +582,7 @@ int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObje
     }
     for (i = 0; i < PyTuple_GET_SIZE(constants); i++) {
         PyObject *number = PyTuple_GET_ITEM(constants, i);
-        if (!is_number(number) || !read_number(number, kind, (Number *)&program->constants[i])) {
+        if (!is_number(number) || !read_number(number, kind, &program->constants[i])) {
             PyErr_SetString(PyExc_ValueError, "not a valid constant of a program");
             return -1;
         }
@@ -726,7 +798,7 @@ static int is_broadcast(const Program *program, PyObject *const *inputs, int i) 
 PyObject *run_program(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs) {
     PyObject *dense[INPUTS] = {NULL}, *result;
     int i, broadcast_inputs = 0;
-    if (PyArray_SIZE((PyArrayObject *)shape) > program->max_size) return NULL;
+    if (PyArray_SIZE((PyArrayObject *)shape) > DIRECT_MOST) return NULL;
     for (i = 0; i < ninputs; i++) broadcast_inputs |= is_broadcast(program, inputs, i) << i;
     if (!broadcast_inputs) return run_steps_on(program, shape, inputs, ninputs);
     for (i = 0; i < ninputs; i++) {
@@ -750,7 +822,7 @@ static PyObject *run_steps_on(const Program *program, PyObject *shape, PyObject 
     int i, done = 0, last = program->result - INPUTS - CONSTANTS;
     if (program->result == 0) return Py_NewRef(inputs[0]);
     n = PyArray_SIZE(like);
-    if (n == 0 || n > program->max_size || program->reads >> ninputs) return NULL;
+    if (n == 0 || n > DIRECT_MOST || n > program->max_size || program->reads >> ninputs) return NULL;
     if (program->along_last_axis && PyArray_NDIM(like) == 0) return NULL;
     length = program->along_last_axis ? PyArray_DIM(like, PyArray_NDIM(like) - 1) : 0;
     for (i = 0; i < ninputs; i++) {

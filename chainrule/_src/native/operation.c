@@ -1127,7 +1127,7 @@ int add_operation_constants(PyObject *module) {
     static const struct {
         const char *name;
         long value;
-    } constants[] = {{"ELEMENTWISE", ELEMENTWISE}, {"BY_NDIM", BY_NDIM}, {"CACHED", CACHED}, {"ARRAY_UFUNC", ARRAY_UFUNC}, {"IN_PLACE", IN_PLACE}, {"ASSIGN", ASSIGN}, {"CACHED_METHOD", CACHED_METHOD}, {"ARRAY_FUNCTION", ARRAY_FUNCTION}, {"INDEX", INDEX}, {"BOOL", DISCRETE_BOOL}, {"INT64", DISCRETE_INT64}, {"SUM", SUM}, {"MEAN", MEAN}, {"CONCATENATE", CONCATENATE}, {"STACK", STACK}, {"MAX_SAVED", MAX_SAVED}};
+    } constants[] = {{"ELEMENTWISE", ELEMENTWISE}, {"BY_NDIM", BY_NDIM}, {"CACHED", CACHED}, {"ARRAY_UFUNC", ARRAY_UFUNC}, {"IN_PLACE", IN_PLACE}, {"ASSIGN", ASSIGN}, {"CACHED_METHOD", CACHED_METHOD}, {"ARRAY_FUNCTION", ARRAY_FUNCTION}, {"INDEX", INDEX}, {"BOOL", DISCRETE_BOOL}, {"INT64", DISCRETE_INT64}, {"SUM", SUM}, {"MEAN", MEAN}, {"CONCATENATE", CONCATENATE}, {"STACK", STACK}, {"VARIANCE", VARIANCE}, {"DEVIATION", DEVIATION}, {"NORM", NORM}, {"LOG_SUM_EXP", LOG_SUM_EXP}, {"SCAN_SUM", SCAN_SUM}, {"SCAN_PRODUCT", SCAN_PRODUCT}, {"MAX_SAVED", MAX_SAVED}};
     size_t i;
     for (i = 0; i < sizeof(constants) / sizeof(constants[0]); i++) {
         if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0) return -1;

@@ -22,11 +22,6 @@ struct Variant {
     Program program;
 };
 
-typedef struct {
-    PyObject *values[INPUTS]; /* owned until drop_inputs() */
-    int count, kind, masks, numbers;
-} Inputs;
-
 static PyTypeObject *op_type;
 static PyObject *make_op, *trace_value, *trace_rule, *python_unbroadcast, *operations;
 
@@ -96,10 +91,10 @@ static PyObject *matrix_product(Op *op, PyObject *x, PyObject *y) {
     return result;
 }
 
-static const Program *find_program(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params);
+static const Program *find_program(Op *op, int operand, const RuleInputs *inputs, int broadcast, int recorded, PyObject *params);
 
 /* Append inputs; 0 if there are too many, or if they are not arrays of one dtype, bool arrays and numbers. */
-static int add_inputs(Inputs *inputs, PyObject *const *values, Py_ssize_t n) {
+static int add_inputs(RuleInputs *inputs, PyObject *const *values, Py_ssize_t n) {
     Py_ssize_t i;
     for (i = 0; i < n; i++) {
         PyObject *value = values[i];
@@ -120,11 +115,11 @@ static int add_inputs(Inputs *inputs, PyObject *const *values, Py_ssize_t n) {
     return 1;
 }
 
-static void drop_inputs(Inputs *inputs) {
+void drop_inputs(RuleInputs *inputs) {
     while (inputs->count > 0) Py_DECREF(inputs->values[--inputs->count]);
 }
 
-static int add_parameters(Inputs *inputs, PyObject *params) {
+static int add_parameters(RuleInputs *inputs, PyObject *params) {
     Py_ssize_t position = 0;
     PyObject *name, *value;
     while (PyDict_Next(params, &position, &name, &value)) {
@@ -135,7 +130,7 @@ static int add_parameters(Inputs *inputs, PyObject *params) {
 
 /* Compute a value that is not a ufunc by its program. NULL without an error: slow path. */
 static PyObject *value_by_program(Op *op, PyObject *const *raw, int n, PyObject *params) {
-    Inputs inputs = {{NULL}, 0, -1, 0, 0};
+    RuleInputs inputs = {{NULL}, 0, -1, 0, 0};
     const Program *program = NULL;
     PyObject *like = NULL, *result;
     int k;
@@ -169,6 +164,10 @@ PyObject *op_value(Op *op, PyObject *const *raw, int n, PyObject *params) {
         if (all < 0 || PyErr_Occurred()) return NULL;
         sum = all == 1 ? NULL : reduce_axes(op, raw[0], params);
         if (sum != NULL || PyErr_Occurred()) return sum;
+    }
+    if (op->statistic && n == 1) {
+        PyObject *result = statistic(op->statistic, raw[0], params);
+        if (result != NULL || PyErr_Occurred()) return result;
     }
     if (op->join_kind) {
         PyObject *joined = join_arrays(raw, n, params, op->join_kind == STACK);
@@ -312,7 +311,7 @@ static int is_same_number(PyObject *x, PyObject *y) {
 }
 
 /* Whether the numbers among the inputs are those of a variant. */
-static int numbers_agree(PyObject *numbers, const Inputs *inputs) {
+static int numbers_agree(PyObject *numbers, const RuleInputs *inputs) {
     int i;
     if (numbers == NULL) return 1;
     if (PyTuple_GET_SIZE(numbers) != inputs->count) return 0;
@@ -340,7 +339,7 @@ static int parameters_agree(PyObject *x, PyObject *y) {
 }
 
 /* For each input the number, or False for an array. */
-static PyObject *numbers_of(const Inputs *inputs) {
+static PyObject *numbers_of(const RuleInputs *inputs) {
     PyObject *numbers = PyTuple_New(inputs->count);
     int i;
     for (i = 0; numbers != NULL && i < inputs->count; i++) PyTuple_SET_ITEM(numbers, i, Py_NewRef(is_number(inputs->values[i]) ? inputs->values[i] : Py_False));
@@ -357,13 +356,13 @@ static Variant *add_variant(Op *op) {
 }
 
 /* Trace the VJP rule for an operand, or the value. */
-static PyObject *trace(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *numbers, PyObject *params) {
+static PyObject *trace(Op *op, int operand, const RuleInputs *inputs, int broadcast, int recorded, PyObject *numbers, PyObject *params) {
     if (operand < 0) return PyObject_CallFunction(trace_value, "OiOiO", op->prim, inputs->kind, numbers, inputs->masks, params);
     return PyObject_CallFunction(trace_rule, "OiiiiOiO", op->prim, operand, inputs->kind, broadcast, recorded, numbers, inputs->masks, params);
 }
 
 /* Borrow the program for an operand, or for the value. NULL without an error: slow path. */
-static const Program *find_program(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params) {
+static const Program *find_program(Op *op, int operand, const RuleInputs *inputs, int broadcast, int recorded, PyObject *params) {
     PyObject *numbers, *traced, *program, *which;
     Variant *variant;
     int i, agree;
@@ -399,15 +398,20 @@ static const Program *find_program(Op *op, int operand, const Inputs *inputs, in
     return variant != NULL && variant->usable && !PyErr_Occurred() ? &variant->program : NULL;
 }
 
+/* Whether an array has the shape and dtype of a (shape, dtype) pair. */
+static int has_aval(PyObject *x, PyObject *aval) {
+    PyArrayObject *array = (PyArrayObject *)x;
+    PyObject *shape = PyTuple_GET_ITEM(aval, 0);
+    Py_ssize_t i, ndim = PyTuple_GET_SIZE(shape);
+    if (PyArray_NDIM(array) != ndim || (PyObject *)PyArray_DESCR(array) != PyTuple_GET_ITEM(aval, 1)) return 0;
+    for (i = 0; i < ndim && PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) == PyArray_DIM(array, (int)i); i++) {}
+    return i == ndim;
+}
+
 /* Steals g. As rules.rules.unbroadcast. */
 static PyObject *unbroadcast(PyObject *g, PyObject *aval) {
     PyObject *shape = PyTuple_GET_ITEM(aval, 0), *dtype = PyTuple_GET_ITEM(aval, 1), *result;
-    PyArrayObject *array = (PyArrayObject *)g;
-    Py_ssize_t ndim = PyTuple_GET_SIZE(shape), i;
-    if (PyArray_CheckExact(g) && PyArray_NDIM(array) == ndim && (PyObject *)PyArray_DESCR(array) == dtype) {
-        for (i = 0; i < ndim && PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) == PyArray_DIM(array, (int)i); i++) {}
-        if (i == ndim) return g;
-    }
+    if (PyArray_CheckExact(g) && has_aval(g, aval)) return g;
     result = PyArray_CheckExact(g) ? sum_rows(g, aval) : NULL;
     if (result == NULL && !PyErr_Occurred()) {
         PyObject *args[] = {g, shape, dtype};
@@ -489,7 +493,7 @@ static void clear_grads(PyObject **grads, Py_ssize_t n) {
 }
 
 static int run_programs(Op *op, PyObject *avals, PyObject *params, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
-    Inputs inputs = {{NULL}, 0, -1, 0, 0};
+    RuleInputs inputs = {{NULL}, 0, -1, 0, 0};
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
     int done = add_inputs(&inputs, &g, 1) && add_inputs(&inputs, &PyTuple_GET_ITEM(saved, 0), op->nsaves) && add_parameters(&inputs, params);
     for (i = 0; i < n && done == 1; i++) {
@@ -503,6 +507,43 @@ static int run_programs(Op *op, PyObject *avals, PyObject *params, PyObject *g, 
     for (i = 0; i < n && done == 1 && avals != Py_None; i++) { /* only now, because these sums may warn, and must not be repeated by Python */
         if (grads[i] != NULL && (grads[i] = unbroadcast(grads[i], PyTuple_GET_ITEM(avals, i))) == NULL) done = -1;
     }
+    return done;
+}
+
+/* Whether all operands to which edges lead have the shape and dtype of a cotangent. */
+static int have_aval_of(PyObject *g, PyObject *avals, PyObject *edges) {
+    Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
+    if (avals == Py_None) return 1;
+    if (!PyTuple_CheckExact(avals) || PyTuple_GET_SIZE(avals) != n) return 0;
+    for (i = 0; i < n && (PyTuple_GET_ITEM(edges, i) == Py_None || has_aval(g, PyTuple_GET_ITEM(avals, i))); i++) {}
+    return i == n;
+}
+
+int rule_programs(PyObject *node, PyObject *g, PyObject *edges, PyObject **found, RuleInputs *inputs, const Program **programs) {
+    PyObject *prim = Py_NewRef(SLOT(node, core.prim)), *saved = Py_NewRef(SLOT(node, core.saved)), *params = Py_NewRef(SLOT(node, core.params)), *avals = Py_NewRef(SLOT(node, core.in_avals));
+    Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
+    Op *op = NULL;
+    int done = 0;
+    *inputs = (RuleInputs){{NULL}, 0, -1, 0, 0};
+    if (n <= MAX_RULE_OPERANDS && have_aval_of(g, avals, edges) && SLOT(node, core.pullback) == SLOT(prim, core.prim_pullback) && PyDict_CheckExact(params) && PyTuple_CheckExact(saved)) op = op_of(prim);
+    if (op != NULL && op->elementwise && PyTuple_GET_SIZE(saved) == op->nsaves) {
+        done = add_inputs(inputs, &g, 1) && add_inputs(inputs, &PyTuple_GET_ITEM(saved, 0), op->nsaves) && add_parameters(inputs, params);
+        for (i = 0; i < n && done; i++) {
+            if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
+            programs[i] = find_program(op, (int)i, inputs, avals != Py_None, 0, params);
+            done = programs[i] != NULL;
+        }
+    }
+    if (PyErr_Occurred()) done = -1;
+    if (done != 1) {
+        drop_inputs(inputs);
+        Py_CLEAR(op);
+    }
+    Py_DECREF(avals);
+    Py_DECREF(params);
+    Py_DECREF(saved);
+    Py_DECREF(prim);
+    *found = (PyObject *)op;
     return done;
 }
 
@@ -544,7 +585,7 @@ int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyOb
 /* ---- traced values: programs as calls of their ufuncs */
 
 PyObject *trace_op_value(const Recording *r, Op *op, PyObject *const *arrays, PyObject *const *operands, int n) {
-    Inputs inputs = {{NULL}, 0, -1, 0, 0};
+    RuleInputs inputs = {{NULL}, 0, -1, 0, 0};
     PyObject *values[VALUES], *traced = NULL;
     const Program *program;
     if (!op->elementwise || n != op->nin) return NULL;
@@ -559,7 +600,7 @@ PyObject *trace_op_value(const Recording *r, Op *op, PyObject *const *arrays, Py
 int trace_op_rules(const Recording *r, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
     PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params), *arrays[INPUTS], *values[VALUES], *name;
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges), nsaved = PyTuple_GET_SIZE(saved);
-    Inputs inputs = {{NULL}, 0, -1, 0, 0};
+    RuleInputs inputs = {{NULL}, 0, -1, 0, 0};
     Op *op;
     int done = 0;
     if (params != core.no_params && !(PyDict_CheckExact(params) && PyDict_GET_SIZE(params) == 0)) return 0;
@@ -656,7 +697,7 @@ static int saved_tensors(PyObject *node, PyObject *edges, PyObject *saved, PyObj
 static int record_programs(Op *op, PyObject *node, PyObject *node_edges, PyObject *saved, PyObject *save_from, PyObject *g, PyObject *edges, PyObject **grads, SourceLocation location) {
     PyObject *values[VALUES], *tensors[MAX_SAVED] = {NULL};
     const Program *programs[MAX_RULE_OPERANDS] = {NULL};
-    Inputs inputs = {{NULL}, 0, -1, 0, 0};
+    RuleInputs inputs = {{NULL}, 0, -1, 0, 0};
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
     int done = add_inputs(&inputs, &SLOT(g, core.raw), 1) && add_inputs(&inputs, &PyTuple_GET_ITEM(saved, 0), op->nsaves) && !inputs.masks;
     if (done == 1) done = saved_tensors(node, node_edges, saved, save_from, tensors);
@@ -699,14 +740,14 @@ int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, P
 
 /* ---- the type */
 
-/* Op(prim, value, operands, saves, records, elementwise, variadic, needs_avals, view, reduction, product, along=False, joins=0); operands: their
+/* Op(prim, value, operands, saves, records, elementwise, variadic, needs_avals, view, reduction, product, along=False, joins=0, statistic=0); operands: their
    number; saves: for each saved value (operand or -1 for the result, bits of the operands whose VJP rules read it) */
 static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", "along", "joins", NULL};
+    static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", "along", "joins", "statistic", NULL};
     PyObject *prim, *value, *saves;
-    int nin, records, elementwise, variadic, needs_avals, view, reduction, product_ndims, along_axis = 0, join_kind = 0, i;
+    int nin, records, elementwise, variadic, needs_avals, view, reduction, product_ndims, along_axis = 0, join_kind = 0, statistic = 0, i;
     Op *self;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pi:Op", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product_ndims, &along_axis, &join_kind)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pii:Op", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product_ndims, &along_axis, &join_kind, &statistic)) return NULL;
     if (PyTuple_GET_SIZE(saves) > MAX_SAVED) {
         PyErr_SetString(PyExc_ValueError, "an Op saves at most four values");
         return NULL;
@@ -725,6 +766,7 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     self->product_ndims = product_ndims;
     self->along_axis = along_axis;
     self->join_kind = join_kind;
+    self->statistic = statistic;
     self->nsaves = (int)PyTuple_GET_SIZE(saves);
     read_function(&self->value, value, nin);
     for (i = 0; i < self->nsaves; i++) {

@@ -16,13 +16,7 @@ static int intern_names(void) {
     return axis_name != NULL && keepdims_name != NULL;
 }
 
-/* adjacent axes, first <= axis < end */
-typedef struct {
-    int first, end, keepdims;
-} Axes;
-
-/* Read the axes of a reduction, which parameters count from the end, in order. 1, 0 if they are not adjacent, -1 error. */
-static int read_axes(PyObject *params, int ndim, Axes *axes) {
+int read_axes(PyObject *params, int ndim, Axes *axes) {
     PyObject *axis, *keepdims;
     Py_ssize_t i, n;
     if (!intern_names()) return -1;
@@ -43,7 +37,7 @@ static int read_axes(PyObject *params, int ndim, Axes *axes) {
     return n > 0;
 }
 
-static int read_axis(PyObject *params, int *axis) {
+int read_axis(PyObject *params, int *axis) {
     PyObject *value;
     long at;
     if (!intern_names() || PyDict_GET_SIZE(params) != 1) return 0;
@@ -56,8 +50,7 @@ static int read_axis(PyObject *params, int *axis) {
 
 /* ---- sums */
 
-/* Fill the shape of the result, and return its number of dimensions. */
-static int reduced_shape(PyArrayObject *x, Axes axes, npy_intp *dims) {
+int reduced_shape(PyArrayObject *x, Axes axes, npy_intp *dims) {
     int i, ndim = 0;
     for (i = 0; i < PyArray_NDIM(x); i++) {
         if (i < axes.first || i >= axes.end) dims[ndim++] = PyArray_DIM(x, i);

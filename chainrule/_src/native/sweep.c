@@ -33,6 +33,7 @@ typedef struct {
     Py_ssize_t *reached_leaves; /* leaves, in the order of their first contributions */
     ScheduledNode *schedule;    /* nodes and outputs from the oldest to the newest; the first `nremaining` are not visited yet */
     Py_ssize_t count, mask, nremaining, nreached_leaves;
+    Py_ssize_t region_end; /* nodes of the schedule from this index on are in no region */
 } Graph;
 
 static size_t hash(PyObject *edge) { return ((size_t)edge >> 4) * (size_t)0x9E3779B97F4A7C15u >> 20; }
@@ -442,6 +443,81 @@ static PyObject *remaining_state(const Graph *graph, PyObject *roots) {
     return NULL;
 }
 
+/* ---- regions: see regions.c */
+
+/* number of elements from which nodes are computed in regions; above DIRECT_MOST, also single nodes are */
+static npy_intp region_from = 1024;
+
+/* Append a node of the schedule to a region. 1 done, 0 if the region ends before it, -1 error */
+static int append_entry(const Graph *graph, NodeRegion *region, const Entry *entry) {
+    PyObject *node = entry->edge, *pending[MAX_RULE_OPERANDS + 1] = {entry->g}, *edges;
+    Py_ssize_t i;
+    int any, done = 0;
+    if (entry->wanted || !is_simple_node(node, entry->g == NULL ? node : entry->g) || !is_elementwise(node) || !is_listed_op(SLOT(node, core.prim))) return 0;
+    if (PyTuple_GET_SIZE(SLOT(node, core.saved)) > 0 && was_written_since(node)) return 0;
+    edges = useful_edges(graph, node, &any);
+    if (edges == NULL) return -1;
+    for (i = 0; i < PyTuple_GET_SIZE(edges) && i < MAX_RULE_OPERANDS; i++) {
+        PyObject *edge = PyTuple_GET_ITEM(edges, i);
+        const Entry *to = edge == Py_None ? NULL : find(graph, edge);
+        pending[i + 1] = to == NULL ? NULL : to->g;
+        if (edge != Py_None && (to == NULL || is_output(edge))) any = 0;
+    }
+    if (any && PyTuple_GET_SIZE(edges) <= MAX_RULE_OPERANDS) done = append_to_region(region, node, edges, pending);
+    Py_DECREF(edges);
+    return done;
+}
+
+/* Store the cotangents that leave a region, and remove its nodes from the schedule. */
+static int leave_region(Graph *graph, const BackwardPass *pass, NodeRegion *region, Py_ssize_t end) {
+    Py_ssize_t i;
+    for (i = 0; i < leaving_edges(region); i++) {
+        int is_new;
+        PyObject *edge, *g = take_cotangent(region, (int)i, &edge, &is_new);
+        Entry *entry = find(graph, edge);
+        if (g == NULL && PyErr_Occurred()) return -1;
+        if (g == NULL) { /* a node of the region */
+            Py_CLEAR(entry->g);
+            if (pass->freed != NULL && PyTuple_GET_SIZE(SLOT(edge, core.saved)) > 0) Py_XSETREF(SLOT(edge, core.saved), Py_NewRef(pass->freed));
+            continue;
+        }
+        if (entry->g == NULL && accumulate(graph, pass, edge, Py_NewRef(g)) < 0) {
+            Py_DECREF(g);
+            return -1;
+        }
+        Py_XSETREF(entry->g, g);
+        entry->owns_sum = is_new;
+    }
+    graph->nremaining = end;
+    return 0;
+}
+
+/* Visit the next nodes as a region. 1 done, 0 if the next node must be visited alone, -1 error */
+static int visit_region(Graph *graph, const BackwardPass *pass) {
+    const Entry *entry = &graph->entries[graph->schedule[graph->nremaining - 1].index];
+    npy_intp size = PyArray_CheckExact(entry->g) ? PyArray_SIZE((PyArrayObject *)entry->g) : 0;
+    Py_ssize_t end = graph->nremaining;
+    NodeRegion *region;
+    int done = 1, nodes = 0;
+    if (size < region_from || graph->nremaining > graph->region_end || !is_node(entry->edge) || !is_elementwise(entry->edge)) return 0;
+    region = new_region(entry->g);
+    if (region == NULL) return 0;
+    while (end > 0) {
+        entry = &graph->entries[graph->schedule[end - 1].index];
+        if (entry->useful && (entry->g != NULL || leads_to(region, entry->edge))) {
+            done = append_entry(graph, region, entry);
+            if (done != 1) break;
+            nodes++;
+        }
+        end--;
+    }
+    if (done >= 0) done = nodes >= (size > DIRECT_MOST ? 1 : 2) ? run_region(region) : 0;
+    if (done == 1 && leave_region(graph, pass, region, end) < 0) done = -1;
+    if (done == 0) graph->region_end = end > 0 ? end : 0;
+    free_region(region);
+    return done;
+}
+
 static PyObject *or_null(PyObject *x) { return x == Py_None ? NULL : x; }
 
 /* sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add, traced) -> (pending cotangents, remaining nodes), or None
@@ -486,6 +562,7 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
         if (pass.location.code == NULL || pass.location.lasti == NULL) done = -1;
         if (done < 0 && !PyErr_Occurred()) PyErr_NoMemory(); /* Python's attribute look-up may fail without an error */
     }
+    graph.region_end = graph.count + 1;
     before = begin_pass_error_state(1);
     for (i = 0; done == 0 && i < PyTuple_GET_SIZE(roots); i++) done = accumulate(&graph, &pass, PyTuple_GET_ITEM(roots, i), Py_NewRef(PyTuple_GET_ITEM(cotangents, i)));
     while (done == 0 && graph.nremaining > 0) {
@@ -494,7 +571,14 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
             graph.nremaining--;
             continue;
         }
-        if (!pass.records && pass.traced_at == NULL && is_simple_node(entry->edge, entry->g) && starts_region(&graph, entry->g)) break;
+        if (!pass.records && pass.traced_at == NULL && is_simple_node(entry->edge, entry->g)) {
+            done = visit_region(&graph, &pass);
+            if (done != 0) {
+                done = done < 0 ? -1 : PyErr_CheckSignals();
+                continue;
+            }
+            if (starts_region(&graph, entry->g)) break;
+        }
         graph.nremaining--;
         done = visit(&graph, &pass, entry);
         if (done == 0 && (++visited & 255) == 0) done = PyErr_CheckSignals();
@@ -678,7 +762,17 @@ static PyObject *reaches_outside(PyObject *module, PyObject *const *args, Py_ssi
     return PyBool_FromLong(found);
 }
 
+/* set_region_size(n): compute nodes in regions from n elements on, and return the previous number */
+static PyObject *set_region_size(PyObject *module, PyObject *size) {
+    npy_intp before = region_from, n = PyLong_AsSsize_t(size);
+    (void)module;
+    if (n == -1 && PyErr_Occurred()) return NULL;
+    region_from = n;
+    return PyLong_FromSsize_t(before);
+}
+
 PyMethodDef sweep_functions[] = {
+    {"set_region_size", set_region_size, METH_O, "set_region_size(n): compute nodes in regions from n elements on; return the previous number"},
     {"reaches_outside", (PyCFunction)(void (*)(void))reaches_outside, METH_FASTCALL, "reaches_outside(roots, began, own): return what engine.reaches_outside returns, or None"},
     {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, "sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add, traced): return the pending cotangents and the remaining nodes, or None"},
     {"write_grads", (PyCFunction)(void (*)(void))write_grads, METH_FASTCALL, "write_grads(arrived, freed, cut, escaped): return whether the .grad of all leaves was written"},

@@ -11,6 +11,7 @@ will be recorded (``create_graph``), symbols do not count as arrays, because ten
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection
 from functools import partial
 from types import NotImplementedType
@@ -33,7 +34,7 @@ _CASTS = {
     (_MASK, KINDS[0]): "cast ?f",
     (_MASK, KINDS[1]): "cast ?d",
 }
-DIRECT_MOST = 8192  # largest number of elements for which programs run, as in native/eager.h
+DIRECT_MOST = 8192  # largest number of elements for which programs run on whole arrays, as in native/eager.h
 
 
 class Untraceable(Exception):
@@ -41,13 +42,14 @@ class Untraceable(Exception):
 
 
 class _SymbolSize:
-    """The size of a symbol: at most ``DIRECT_MOST``. A comparison with a smaller number lowers the program's limit."""
+    """The size of a symbol. A comparison with a number limits the size of arrays that the program is valid for."""
 
     def __init__(self, program: LoopProgram) -> None:
         self.program = program
 
     def __le__(self, other: object) -> bool:
         if isinstance(other, int) and other >= DIRECT_MOST:
+            self.program.max_size = min(self.program.max_size, other)
             return True
         raise Untraceable
 
@@ -189,7 +191,7 @@ class LoopProgram:
         self.constants: list[object] = []
         self.unbroadcast_values: list[int] = []  # values that were summed to an operand's shape
         self.result = 0
-        self.max_size = DIRECT_MOST
+        self.max_size = sys.maxsize
 
     def input(self, number: int, mask: bool = False) -> Symbol:
         return (Symbol if self.recorded else ArrayValue)(self, number, _MASK if mask else self.dtype)

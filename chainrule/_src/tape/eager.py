@@ -33,6 +33,11 @@ NO_PARAMS: Params = {}
 RECORDED: dict[tuple[np.ufunc, bool], Any] = {}
 #: contractions that ``ndarray.dot`` computes: ten times the ndim of the first operand, plus the ndim of the second
 _PRODUCTS = {"ik,kj->ij": 22, "ik,k->i": 21, "k,kj->j": 12, "i,i->": 11}
+#: primitives whose values on small arrays C computes without NumPy's wrappers -> the kind of the value in the extension
+_STATISTICS = {
+    "var": "VARIANCE", "std": "DEVIATION", "vector_norm": "NORM", "logsumexp": "LOG_SUM_EXP", "cumsum": "SCAN_SUM",
+    "cumprod": "SCAN_PRODUCT",
+}  # fmt: skip
 _VALUES: dict[Primitive, Any] = {}  # primitive -> a faster function of its value for large arrays
 
 
@@ -80,6 +85,7 @@ def make_op(prim: Primitive) -> Any:
         _PRODUCTS.get(prim.structure, 0) if prim.kind == "contraction" else 0,
         prim.kind == "opaque" and prim.structure == "axis" and len(operands) == 1 and set(prim.parameters) == {"axis"},
         _join_kind(prim),
+        getattr(LOOPS, _STATISTICS[prim.name]) if prim.listed and prim.name in _STATISTICS else 0,
     )
     if prim in _VALUES:
         op.value = _VALUES[prim]

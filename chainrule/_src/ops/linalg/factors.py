@@ -107,6 +107,8 @@ def _factors(function: str, A: AnyArray, pivot: bool) -> tuple[Tensor, Tensor, T
 
 def _first_zero(LU: Tensor) -> Tensor:
     """Return for each matrix the index of the first zero on the diagonal, counted from 1; 0 if there is none."""
+    if type(LU._raw) is ndarray and LU._raw.size and np.diagonal(LU._raw, 0, -2, -1).all():  # the common case
+        return wrap(np.zeros(LU._raw.shape[:-2], np.int32))
     zero = ew.eq(shaping.diagonal(LU.detach(), 0, -2, -1), 0)
     if not zero.shape[-1]:
         return zero.sum(-1).to(np.int32)
