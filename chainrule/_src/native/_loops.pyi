@@ -80,6 +80,9 @@ MEAN: int
 #: ``Op(joins=...)``
 CONCATENATE: int
 STACK: int
+#: ``Op(batch=...)``
+ALIGN: int
+LEADING: int
 #: the maximal number of values that an ``Op`` saves
 MAX_SAVED: int
 
@@ -134,10 +137,15 @@ class Op:
         product: int,
         along: bool = ...,
         joins: int = ...,
+        multilinear: bool = ...,
+        batch: int = ...,
     ) -> Op: ...
 
 def connect(names: dict[str, Any], /) -> None: ...
-def connect_error_state(variable: Any, internal_error_state_of: Callable[[Any], Any], /) -> None: ...
+def connect_error_state(
+    variable: Any, internal_error_state_of: Callable[[Any], Any], raising_error_state_of: Callable[[Any], Any], /
+) -> None: ...
+def connect_levels(dual: type, batched: type, level: type, primitives: tuple[Any, ...], /) -> None: ...
 def call_in_error_state(function: Callable[..., Any], /, *args: Any) -> Any: ...
 def connect_arrays(array: type, /) -> None: ...
 def switch_on(enabled: bool, /) -> bool: ...

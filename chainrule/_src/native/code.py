@@ -56,7 +56,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 #: The version of the code format and of the functions of the extension. An extension with another number was built from other sources.
-VERSION = 11
+VERSION = 12
 
 KERNEL, GROUP, LOOP_BODY = 0, 1, 2
 ARENA, SCRATCH, FIRST_INPUT = 0, 1, 2

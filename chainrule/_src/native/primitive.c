@@ -22,13 +22,8 @@ struct Variant {
     Program program;
 };
 
-typedef struct {
-    PyObject *values[INPUTS]; /* owned until drop_inputs() */
-    int count, kind, masks, numbers;
-} Inputs;
-
 static PyTypeObject *op_type;
-static PyObject *make_op, *trace_value, *trace_rule, *python_unbroadcast, *operations;
+static PyObject *make_op, *trace_value, *trace_rule, *trace_tangent, *python_unbroadcast, *operations;
 
 Op *op_of(PyObject *prim) {
     PyObject *op, *output;
@@ -94,19 +89,16 @@ static PyObject *matrix_product(Op *op, PyObject *x, PyObject *y) {
     return result;
 }
 
-static const Program *find_program(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params);
-
-/* Append inputs; 0 if there are too many, or if they are not arrays of one dtype, bool arrays and numbers. */
-static int add_inputs(Inputs *inputs, PyObject *const *values, Py_ssize_t n) {
+int add_inputs(Inputs *inputs, PyObject *const *values, Py_ssize_t n) {
     Py_ssize_t i;
     for (i = 0; i < n; i++) {
         PyObject *value = values[i];
-        int kind = kind_of(value);
+        int kind = float_kind_of(value);
         if (inputs->count == INPUTS) return 0;
         if (kind >= 0) {
             if (inputs->kind >= 0 && inputs->kind != kind) return 0;
             inputs->kind = kind;
-        } else if (is_mask(value)) {
+        } else if (is_mask_value(value)) {
             inputs->masks |= 1 << inputs->count;
         } else if (is_number(value)) {
             inputs->numbers = 1;
@@ -118,11 +110,11 @@ static int add_inputs(Inputs *inputs, PyObject *const *values, Py_ssize_t n) {
     return 1;
 }
 
-static void drop_inputs(Inputs *inputs) {
+void drop_inputs(Inputs *inputs) {
     while (inputs->count > 0) Py_DECREF(inputs->values[--inputs->count]);
 }
 
-static int add_parameters(Inputs *inputs, PyObject *params) {
+int add_parameters(Inputs *inputs, PyObject *params) {
     Py_ssize_t position = 0;
     PyObject *name, *value;
     while (PyDict_Next(params, &position, &name, &value)) {
@@ -354,14 +346,14 @@ static Variant *add_variant(Op *op) {
     return variant;
 }
 
-/* Trace the VJP rule for an operand, or the value. */
+/* Trace the VJP rule for an operand, the JVP rule, or the value. */
 static PyObject *trace(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *numbers, PyObject *params) {
+    if (operand >= TANGENT) return PyObject_CallFunction(trace_tangent, "OiiiOiO", op->prim, operand - TANGENT, inputs->kind, recorded, numbers, inputs->masks, params);
     if (operand < 0) return PyObject_CallFunction(trace_value, "OiOiO", op->prim, inputs->kind, numbers, inputs->masks, params);
     return PyObject_CallFunction(trace_rule, "OiiiiOiO", op->prim, operand, inputs->kind, broadcast, recorded, numbers, inputs->masks, params);
 }
 
-/* Borrow the program for an operand, or for the value. NULL without an error: slow path. */
-static const Program *find_program(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params) {
+const Program *find_program(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params) {
     PyObject *numbers, *traced, *program, *which;
     Variant *variant;
     int i, agree;
@@ -397,8 +389,7 @@ static const Program *find_program(Op *op, int operand, const Inputs *inputs, in
     return variant != NULL && variant->usable && !PyErr_Occurred() ? &variant->program : NULL;
 }
 
-/* Steals g. As rules.rules.unbroadcast. */
-static PyObject *unbroadcast(PyObject *g, PyObject *aval) {
+PyObject *unbroadcast(PyObject *g, PyObject *aval) {
     PyObject *shape = PyTuple_GET_ITEM(aval, 0), *dtype = PyTuple_GET_ITEM(aval, 1), *result;
     PyArrayObject *array = (PyArrayObject *)g;
     Py_ssize_t ndim = PyTuple_GET_SIZE(shape), i;
@@ -406,6 +397,7 @@ static PyObject *unbroadcast(PyObject *g, PyObject *aval) {
         for (i = 0; i < ndim && PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) == PyArray_DIM(array, (int)i); i++) {}
         if (i == ndim) return g;
     }
+    if (is_level_value(g) && same_aval(g, aval)) return g;
     result = PyArray_CheckExact(g) ? sum_rows(g, aval) : NULL;
     if (result == NULL && !PyErr_Occurred()) {
         PyObject *args[] = {g, shape, dtype};
@@ -697,14 +689,14 @@ int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, P
 
 /* ---- the type */
 
-/* Op(prim, value, operands, saves, records, elementwise, variadic, needs_avals, view, reduction, product, along=False, joins=0); operands: their
-   number; saves: for each saved value (operand or -1 for the result, bits of the operands whose VJP rules read it) */
+/* Op(prim, value, operands, saves, records, elementwise, variadic, needs_avals, view, reduction, product, along=False, joins=0, multilinear=False,
+   batch=0); operands: their number; saves: for each saved value (operand or -1 for the result, bits of the operands whose VJP rules read it) */
 static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", "along", "joins", NULL};
+    static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", "along", "joins", "multilinear", "batch", NULL};
     PyObject *prim, *value, *saves;
-    int nin, records, elementwise, variadic, needs_avals, view, reduction, product_ndims, along_axis = 0, join_kind = 0, i;
+    int nin, records, elementwise, variadic, needs_avals, view, reduction, product_ndims, along_axis = 0, join_kind = 0, multilinear = 0, batch_form = BATCH_IN_PYTHON, i;
     Op *self;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pi:Op", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product_ndims, &along_axis, &join_kind)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pipi:Op", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product_ndims, &along_axis, &join_kind, &multilinear, &batch_form)) return NULL;
     if (PyTuple_GET_SIZE(saves) > MAX_SAVED) {
         PyErr_SetString(PyExc_ValueError, "an Op saves at most four values");
         return NULL;
@@ -723,6 +715,8 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     self->product_ndims = product_ndims;
     self->along_axis = along_axis;
     self->join_kind = join_kind;
+    self->multilinear = multilinear;
+    self->batch_form = batch_form;
     self->nsaves = (int)PyTuple_GET_SIZE(saves);
     read_function(&self->value, value, nin);
     for (i = 0; i < self->nsaves; i++) {
@@ -859,6 +853,7 @@ static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
         PyObject *operands = PySequence_Tuple(args[1]), *output = NULL;
         Py_ssize_t n = operands == NULL ? 0 : PyTuple_GET_SIZE(operands);
         if (operands != NULL && mode >= 0) output = record(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2], NULL, mode, current_frame);
+        if (operands != NULL && output == NULL && mode >= 0 && !PyErr_Occurred()) output = bind_levels(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2], mode, current_frame);
         if (operands != NULL && output == NULL && !PyErr_Occurred()) output = value_of_constants(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2]);
         Py_XDECREF(operands);
         if (output != NULL || PyErr_Occurred()) return output;
@@ -895,11 +890,12 @@ PyMethodDef op_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int connect_ops(PyObject *make, PyObject *value, PyObject *rule, PyObject *unbroadcast_function, PyObject *operation_table, PyObject *protected_function) {
+int connect_ops(PyObject *make, PyObject *value, PyObject *rule, PyObject *tangent, PyObject *unbroadcast_function, PyObject *operation_table, PyObject *protected_function) {
     python_protected = protected_function;
     make_op = make;
     trace_value = value;
     trace_rule = rule;
+    trace_tangent = tangent;
     python_unbroadcast = unbroadcast_function;
     operations = operation_table;
     return 0;
