@@ -36,6 +36,7 @@ SOURCES = [
     "eager_kernels.c",
     "tape.c",
     "primitive.c",
+    "levels.c",
     "dispatch_cache.c",
     "index.c",
     "operation.c",

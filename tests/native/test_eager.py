@@ -16,13 +16,17 @@ import pytest
 
 import chainrule as cr
 from chainrule._src import native
+from chainrule._src.interpreters.batched import Batched
+from chainrule._src.interpreters.dual import Dual
 from chainrule._src.messages.errors import GRADIENT
 from chainrule._src.rules.primitive import TABLE
-from chainrule._src.tape import trial
+from chainrule._src.tape import engine, trial
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.eager import LOOPS
-from chainrule._src.tape.node import Freed
+from chainrule._src.tape.levels import open_level
+from chainrule._src.tape.node import Freed, Leaf
 from chainrule._src.tape.saved import check_saved
+from chainrule._src.tape.tensor import wrap
 from chainrule._src.tape.versions import BEFORE_WRITE
 from chainrule.nn import functional as F
 from chainrule.primitive import elementwise
@@ -476,9 +480,28 @@ def unrecorded(x, z, row):
     return run
 
 
+def transformed(x, z, row):
+    """Operations on a dual and a batched tensor, and their backward passes, at levels that stay open."""
+    values, one, freed = [], np.ones(()), Freed()
+    for interpreter, parts in ((Dual, (x._raw, z._raw)), (Batched, (np.stack([x._raw, z._raw]),))):
+        with open_level("test", interpreter, size=2) as level:
+            values.append(wrap(interpreter(*parts, level)))
+        level.alive = True
+        values[-1]._edge = Leaf(values[-1])
+
+    def run():
+        for a in values:
+            y = ((a @ a * row).tanh() + a / 3).mean()
+            LOOPS.sweep(
+                [y._edge], [one], None, {a._edge}, {}, freed, False, False, check_saved, None, engine._sum, None
+            )
+
+    return run
+
+
 @np.errstate()  # restores the error state, which Python code may fail to do without memory
 @pytest.mark.parametrize(
-    "make", [operations, sweep, recorded_sweep, more_operations, at_indices, cached_calls, unrecorded]
+    "make", [operations, sweep, recorded_sweep, more_operations, at_indices, cached_calls, unrecorded, transformed]
 )
 def test_running_out_of_memory_leaks_nothing(make, monkeypatch):
     testcapi = pytest.importorskip("_testcapi")

@@ -88,6 +88,9 @@ NORM: int
 LOG_SUM_EXP: int
 SCAN_SUM: int
 SCAN_PRODUCT: int
+#: ``Op(batch=...)``
+ALIGN: int
+LEADING: int
 #: the maximal number of values that an ``Op`` saves
 MAX_SAVED: int
 
@@ -143,10 +146,15 @@ class Op:
         along: bool = ...,
         joins: int = ...,
         statistic: int = ...,
+        multilinear: bool = ...,
+        batch: int = ...,
     ) -> Op: ...
 
 def connect(names: dict[str, Any], /) -> None: ...
-def connect_error_state(variable: Any, internal_error_state_of: Callable[[Any], Any], /) -> None: ...
+def connect_error_state(
+    variable: Any, internal_error_state_of: Callable[[Any], Any], raising_error_state_of: Callable[[Any], Any], /
+) -> None: ...
+def connect_levels(dual: type, batched: type, level: type, primitives: tuple[Any, ...], /) -> None: ...
 def call_in_error_state(function: Callable[..., Any], /, *args: Any) -> Any: ...
 def connect_arrays(array: type, /) -> None: ...
 def switch_on(enabled: bool, /) -> bool: ...

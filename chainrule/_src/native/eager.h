@@ -1,5 +1,5 @@
 /* Eager operations in C. Shared by eager_kernels.c (values of ufuncs and programs), tape.c (nodes and tensors), primitive.c (Op: an entry
-   of the op table with its value and VJP rules as programs), operation.c (functions that users call) and sweep.c (the backward pass).
+   of the op table with its value and rules as programs), levels.c (operations on the values of transformations), operation.c (functions that users call) and sweep.c (the backward pass).
 
    The Python code is the reference. Each function here implements the fast path of a Python function. It contains no code for single
    operations. A result of 0, or NULL without an error, means that nothing was changed and that the caller must take the slow path:
@@ -47,7 +47,7 @@ typedef struct {
     Py_ssize_t latest;                                                                               /* the clock of writes */
     Py_ssize_t written_count, written_times, written_last;                                           /* Written */
     Py_ssize_t where_code, where_lasti, cut_kind, cut_sources, cut_where;                            /* Where and Cut */
-    Py_ssize_t prim_pullback, prim_op, prim_tied, prim_kind, prim_listed, prim_save_from, prim_name; /* Primitive */
+    Py_ssize_t prim_pullback, prim_op, prim_tied, prim_kind, prim_listed, prim_save_from, prim_name, prim_jvp, prim_batch; /* Primitive */
     PyArray_Descr *dtypes[3];                                                                        /* float, double, bool */
     int enabled;                                                                                     /* 0: Python runs all operations */
     PyObject *self_test;                                                                             /* called before the first operation, or NULL */
@@ -66,6 +66,8 @@ static inline int is_fast_path(void) { return core.enabled && PyList_GET_SIZE(co
 /* Enter the error state in which NumPy's warnings name the user's line. Pass the token (NULL if the state did not change) to
    leave_error_state. -1 with an error */
 int enter_error_state(PyObject **token);
+/* Enter the error state in which NumPy raises FloatingPointError where it would warn. 1; 0 if this NumPy has no such state; -1 with an error */
+int enter_raising_state(PyObject **token);
 void leave_error_state(PyObject *token);
 /* The error state of a backward pass. enter_pass_error_state() enters it once. It is left at the end of the pass, and while user code runs. */
 typedef struct {
@@ -197,6 +199,7 @@ int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, 
 /* ---- primitive.c */
 
 enum { NO_REDUCTION, SUM, MEAN };            /* Op.reduction */
+enum { BATCH_IN_PYTHON, ALIGN, LEADING };    /* Op.batch_form: the rule is in Python; rules.batching.batch_elementwise; leading_axes */
 enum { NO_JOIN, CONCATENATE, STACK };        /* Op.join_kind */
 enum { NO_STATISTIC, VARIANCE, DEVIATION, NORM, LOG_SUM_EXP, SCAN_SUM, SCAN_PRODUCT }; /* Op.statistic: moments.c */
 #define PRODUCT_NDIMS(x, y) (10 * (x) + (y)) /* Op.product_ndims, from the numbers of axes of both operands: tape/eager.py */
@@ -213,10 +216,25 @@ typedef struct {
     int nin, nsaves, saved_index[MAX_SAVED], saved_users[MAX_SAVED];
     int records, elementwise, variadic, needs_avals, view; /* records: 0 if results never have a derivative */
     int along_axis;                                        /* one operand and the parameter `axis`: programs run along the last axis */
-    int reduction, product_ndims, join_kind, statistic;    /* see the enums above */
+    int reduction, product_ndims, join_kind, batch_form, statistic; /* see the enums above */
+    int multilinear;                                       /* the tangent is the sum of the op applied to each tangent and the other operands */
     Variant **variants;
     int nvariants;
 } Op;
+
+/* The inputs of a program, which find_program() reads for the dtype (`kind`), the numbers and the masks. */
+typedef struct {
+    PyObject *values[INPUTS]; /* owned until drop_inputs() */
+    int count, kind, masks, numbers;
+} Inputs;
+int add_inputs(Inputs *inputs, PyObject *const *values, Py_ssize_t n); /* 0 if there are too many, or their dtypes differ */
+int add_parameters(Inputs *inputs, PyObject *params);                  /* the numbers among the parameters */
+void drop_inputs(Inputs *inputs);
+/* Borrow the program of the value (operand VALUE_OF_OP), of the VJP rule for an operand, or of the JVP rule (TANGENT + bits of the operands with
+   a tangent). NULL without an error: slow path. recorded: for values that are not plain arrays, with an operation for each step */
+enum { VALUE_OF_OP = -1, TANGENT = 64 };
+const Program *find_program(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params);
+PyObject *unbroadcast(PyObject *g, PyObject *aval); /* as rules.rules.unbroadcast; steals g */
 
 Op *op_of(PyObject *prim);                /* a new reference; NULL without an error if the primitive has no Op */
 int all_axes(PyObject *params, int ndim); /* whether a reduction's parameters reduce all axes to one number */
@@ -250,15 +268,9 @@ int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyOb
 int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads, SourceLocation location);
 #define MAX_RULE_OPERANDS 16 /* operands of an op whose VJP rules run in C */
 
-/* What the programs of a rule read: the cotangent, the saved values, and the numbers among the parameters. */
-typedef struct {
-    PyObject *values[INPUTS]; /* owned until drop_inputs() */
-    int count, kind, masks, numbers;
-} RuleInputs;
-void drop_inputs(RuleInputs *inputs);
 /* Find the programs of the VJP rules of an elementwise node whose operands have the result's shape and dtype, one for each edge that is not None.
    g: an array like the cotangent. The programs live as long as `op`, a new reference. 1 done, 0 slow path, -1 error */
-int rule_programs(PyObject *node, PyObject *g, PyObject *edges, PyObject **op, RuleInputs *inputs, const Program **programs);
+int rule_programs(PyObject *node, PyObject *g, PyObject *edges, PyObject **op, Inputs *inputs, const Program **programs);
 
 /* ---- regions.c */
 
@@ -275,6 +287,19 @@ int leaving_edges(const NodeRegion *region);
 /* Return a new reference to the cotangent of edge `i`, in the order of the first contributions; NULL without an error for an edge to a node of the
    region. is_new: whether it was allocated here */
 PyObject *take_cotangent(NodeRegion *region, int i, PyObject **edge, int *is_new);
+/* ---- levels.c: NULL (or 0) without an error: slow path */
+
+int is_level_value(PyObject *x);                      /* whether x is a Dual or a Batched */
+int float_kind_of(PyObject *x);                       /* kind_of() of an array, a Dual or a Batched */
+int is_mask_value(PyObject *x);                       /* is_mask() of the same */
+PyObject *shape_of_value(PyObject *x);                /* a new tuple reference */
+int ndim_of_value(PyObject *x);                       /* the number of axes; 0 for a number */
+int same_aval(PyObject *value, PyObject *aval);       /* whether a Dual or Batched has this (shape, dtype) */
+/* As dispatch.bind, for operands among which is a Dual or Batched, or a tensor with such data. */
+PyObject *bind_levels(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, int mode, SourceLocation location);
+/* The VJP rules of a node, if g or a saved value is a Dual or Batched. 1 done, 0 slow path, -1 error */
+int run_level_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
+PyObject *add_levels(PyObject *x, PyObject *y);       /* x + y */
 
 /* ---- structural.c: NULL (or 0) without an error: slow path */
 
@@ -313,6 +338,7 @@ PyObject *node_of(Op *op, PyObject *prim, const Operands *operands, PyObject *pa
 /* Run an operation on tensors. NULL without an error: slow path. */
 PyObject *operate(PyObject *operation, PyObject *const *args, int nargs, SourceLocation location);
 int is_operation(PyObject *object);
+PyObject *prim_of_operation(PyObject *object); /* borrowed: the op of an elementwise operation, or NULL */
 
 PyObject *unwrap_array(PyObject *x); /* borrow the tensor of an Array; return any other object unchanged */
 
@@ -357,9 +383,9 @@ PyObject *assign(PyObject *label, PyObject *target, PyObject *value, int number,
 int connect_writes(PyObject *wrote, PyObject *record, PyObject *lock, PyObject *lender);
 
 extern PyType_Spec operation_spec, op_spec;
-extern PyMethodDef tape_functions[], sweep_functions[], op_functions[], operation_functions[];
+extern PyMethodDef tape_functions[], sweep_functions[], op_functions[], operation_functions[], level_functions[];
 int add_operation_constants(PyObject *module);
 int connect_values(PyObject *plus);
-int connect_ops(PyObject *make_op, PyObject *trace_value, PyObject *trace_rule, PyObject *unbroadcast, PyObject *operations, PyObject *protected_function);
+int connect_ops(PyObject *make_op, PyObject *trace_value, PyObject *trace_rule, PyObject *trace_tangent, PyObject *unbroadcast, PyObject *operations, PyObject *protected_function);
 
 #endif

@@ -320,6 +320,60 @@ static int run_large(const LargeCall *call, double cost) {
     return exceptions;
 }
 
+/* Apply a function whose bits do not depend on the layout to two C-contiguous arrays that broadcast: one call of the kernel for each row.
+   NULL without an error: slow path. */
+static PyObject *apply_by_rows(const Function *function, Loop loop, int kind, PyArrayObject *const *arrays) {
+    npy_intp dims[NPY_MAXDIMS], index[NPY_MAXDIMS] = {0}, steps[2][NPY_MAXDIMS], strides[3], n = 1, row, count;
+    int ndim = PyArray_NDIM(arrays[0]) > PyArray_NDIM(arrays[1]) ? PyArray_NDIM(arrays[0]) : PyArray_NDIM(arrays[1]), k, i, inner = 0, exceptions;
+    char *args[3];
+    PyObject *out;
+    PyThreadState *released;
+    for (i = 0; i < ndim; i++) dims[i] = 1;
+    for (k = 0; k < 2; k++) {
+        for (i = 0; i < ndim; i++) {
+            int own = i - (ndim - PyArray_NDIM(arrays[k]));
+            npy_intp dim = own < 0 ? 1 : PyArray_DIM(arrays[k], own);
+            steps[k][i] = dim == 1 ? 0 : PyArray_STRIDE(arrays[k], own);
+            if (dim == 1) continue;
+            if (dims[i] != 1 && dims[i] != dim) return NULL;
+            dims[i] = dim;
+        }
+        args[k] = PyArray_BYTES(arrays[k]);
+    }
+    for (i = 0; i < ndim; i++) {
+        if (dims[i] > 1) inner = i; /* the last axis that is not of length 1 */
+        n *= dims[i];
+    }
+    row = dims[inner];
+    if (n == 0 || row < 4) return NULL;
+    out = new_array(function->gives_mask ? 2 : kind, ndim, dims);
+    if (out == NULL) return NULL;
+    args[2] = PyArray_BYTES((PyArrayObject *)out);
+    strides[0] = steps[0][inner];
+    strides[1] = steps[1][inner];
+    strides[2] = PyArray_ITEMSIZE((PyArrayObject *)out);
+    released = n > DIRECT_MOST ? PyEval_SaveThread() : NULL;
+    CLEAR_EXCEPTIONS();
+    for (count = n / row; count > 0; count--) {
+        char *pointers[3] = {args[0], args[1], args[2]};
+        npy_intp length = row;
+        loop.fn(pointers, &length, strides, loop.data);
+        args[2] += row * strides[2];
+        for (i = inner - 1; i >= 0; i--) { /* the next index */
+            args[0] += steps[0][i];
+            args[1] += steps[1][i];
+            if (++index[i] < dims[i]) break;
+            index[i] = 0;
+            args[0] -= steps[0][i] * dims[i];
+            args[1] -= steps[1][i] * dims[i];
+        }
+    }
+    exceptions = ANY_EXCEPTION() ? read_exceptions() : 0;
+    if (released != NULL) PyEval_RestoreThread(released);
+    if (PyErr_Occurred() || (exceptions && report_exceptions(((PyUFuncObject *)function->ufunc)->name, exceptions) < 0)) Py_CLEAR(out);
+    return out;
+}
+
 PyObject *apply_function(const Function *function, int nin, PyObject *const *raw, int into) {
     PyArrayObject *arrays[2] = {NULL, NULL}, *like = NULL, *out;
     Number number;
@@ -353,6 +407,10 @@ PyObject *apply_function(const Function *function, int nin, PyObject *const *raw
     if (arrays[0] != NULL && arrays[1] != NULL && !PyArray_SAMESHAPE(arrays[0], arrays[1])) {
         PyArrayObject *smaller = arrays[like == arrays[0]];
         if (PyArray_NDIM(smaller) > 0) {
+            if (!into && function->exact && PyArray_ISCARRAY_RO(arrays[0]) && PyArray_ISCARRAY_RO(arrays[1]) && !is_trailing_shape(smaller, like)) {
+                PyObject *rowwise = apply_by_rows(function, loop, kind, arrays);
+                if (rowwise != NULL || PyErr_Occurred()) return rowwise;
+            }
             if (!function->exact || !is_trailing_shape(smaller, like) || strides[0] == 0 || strides[1] == 0) return call_in_python(function, nin, raw, into);
             rows = n / PyArray_SIZE(smaller);
             n = PyArray_SIZE(smaller);

@@ -54,36 +54,42 @@ static PyTypeObject *operation_type, *array_type;
 static Py_ssize_t array_tensor;
 
 int is_operation(PyObject *object) { return Py_TYPE(object) == operation_type; }
+PyObject *prim_of_operation(PyObject *object) { return is_operation(object) && ((Operation *)object)->form == ELEMENTWISE ? ((Operation *)object)->prim : NULL; }
 
 /* ---- the error state: tape/fp_warnings.py */
 
-/* NumPy's context variable of error states; the function that returns the state for computations of this package; a cache of its results */
-static PyObject *error_variable, *internal_error_state_of;
-static struct { PyObject *user, *internal; } error_states[4];
-static int last_error_state;
+/* NumPy's context variable of error states, and caches of the states for computations of this package */
+static PyObject *error_variable;
+enum { CACHED_ERROR_STATES = 4 };
+typedef struct {
+    PyObject *state_of; /* the function whose results are cached */
+    struct { PyObject *user, *internal; } entries[CACHED_ERROR_STATES];
+    int last;
+} ErrorStates;
+static ErrorStates internal_states, raising_states;
 
-/* Return the error state for computations of this package: a new reference, None to keep the current state, NULL with an error. */
-static PyObject *internal_error_state(void) {
+/* Return the error state that a function gives for the current one: a new reference, None to keep the current state, NULL with an error. */
+static PyObject *error_state_from(ErrorStates *states) {
     PyObject *current = NULL, *internal, *old_user, *old_internal;
     int i;
     if (error_variable == NULL) return Py_NewRef(Py_None);
     if (PyContextVar_Get(error_variable, NULL, &current) < 0) return NULL; /* NULL: NumPy's default if the context has no value */
     if (current == NULL) return Py_NewRef(Py_None);
-    for (i = 0; i < 4; i++) {
-        if (error_states[i].user != current) continue;
+    for (i = 0; i < CACHED_ERROR_STATES; i++) {
+        if (states->entries[i].user != current) continue;
         Py_DECREF(current); /* the cache holds another reference */
-        return Py_NewRef(error_states[i].internal);
+        return Py_NewRef(states->entries[i].internal);
     }
-    internal = PyObject_CallOneArg(internal_error_state_of, current);
+    internal = PyObject_CallOneArg(states->state_of, current);
     if (internal == NULL) {
         Py_DECREF(current);
         return NULL;
     }
-    i = last_error_state = (last_error_state + 1) % 4;
-    old_user = error_states[i].user;
-    old_internal = error_states[i].internal;
-    error_states[i].user = current;
-    error_states[i].internal = Py_NewRef(internal);
+    i = states->last = (states->last + 1) % CACHED_ERROR_STATES;
+    old_user = states->entries[i].user;
+    old_internal = states->entries[i].internal;
+    states->entries[i].user = current;
+    states->entries[i].internal = Py_NewRef(internal);
     Py_XDECREF(old_user);
     Py_XDECREF(old_internal);
     return internal;
@@ -114,11 +120,17 @@ static int reset_error_state(PyObject *token) {
     return done;
 }
 
-int enter_error_state(PyObject **token) {
-    PyObject *internal = internal_error_state();
-    *token = internal == NULL || internal == Py_None ? NULL : set_error_state(internal);
-    Py_XDECREF(internal);
+static int enter(ErrorStates *states, PyObject **token) {
+    PyObject *state = error_state_from(states);
+    *token = state == NULL || state == Py_None ? NULL : set_error_state(state);
+    Py_XDECREF(state);
     return *token == NULL && PyErr_Occurred() ? -1 : 0;
+}
+
+int enter_error_state(PyObject **token) { return enter(&internal_states, token); }
+int enter_raising_state(PyObject **token) {
+    *token = NULL;
+    return error_variable == NULL ? 0 : enter(&raising_states, token) < 0 ? -1 : 1;
 }
 
 /* Set the user's error state after a failed reset. The token is used up. */
@@ -127,8 +139,9 @@ static void restore_error_state(void) {
     int i;
     PyErr_Clear(); /* or the token is from another context */
     if (PyContextVar_Get(error_variable, NULL, &current) == 0 && current != NULL) {
-        for (i = 0; i < 4 && user == NULL; i++) {
-            if (error_states[i].internal == current) user = Py_NewRef(error_states[i].user);
+        for (i = 0; i < CACHED_ERROR_STATES && user == NULL; i++) {
+            if (internal_states.entries[i].internal == current) user = Py_NewRef(internal_states.entries[i].user);
+            else if (raising_states.entries[i].internal == current) user = Py_NewRef(raising_states.entries[i].user);
         }
     }
     if (user != NULL) token = set_error_state(user);
@@ -219,13 +232,14 @@ static PyObject *call_function_in_error_state(PyObject *module, PyObject *const 
     return call_in_error_state(args[0], args + 1, (size_t)(nargs - 1), NULL);
 }
 
-/* connect_error_state(variable, internal_error_state_of) */
+/* connect_error_state(variable, internal_error_state_of, raising_error_state_of) */
 static PyObject *connect_error_state(PyObject *module, PyObject *args) {
-    PyObject *variable, *function;
+    PyObject *variable, *internal, *raising;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O", &PyContextVar_Type, &variable, &function)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!OO", &PyContextVar_Type, &variable, &internal, &raising)) return NULL;
     Py_XSETREF(error_variable, Py_NewRef(variable));
-    Py_XSETREF(internal_error_state_of, Py_NewRef(function));
+    Py_XSETREF(internal_states.state_of, Py_NewRef(internal));
+    Py_XSETREF(raising_states.state_of, Py_NewRef(raising));
     Py_RETURN_NONE;
 }
 
@@ -339,6 +353,23 @@ static PyObject *traced_elementwise(const Operation *self, PyObject *const *args
     return record(self->prim, args, self->nin, params, NULL, TRACES, current_frame);
 }
 
+/* An operation on tensors of one dtype, and numbers, of which some hold values of transformations. NULL without an error: slow path. */
+static PyObject *elementwise_of_levels(const Operation *self, PyObject *const *args, PyObject *params, int mode, SourceLocation location) {
+    int k, kind = -1;
+    if (!self->floating || self->masks || self->arrays_of_numbers || PyDict_GET_SIZE(params) > 0) return NULL;
+    for (k = 0; k < self->nin; k++) {
+        int own;
+        if (is_number(args[k])) {
+            if (k == 0 && !self->number_first) return NULL;
+            continue;
+        }
+        own = Py_TYPE(args[k]) == core.tensor ? float_kind_of(SLOT(args[k], core.raw)) : -1;
+        if (own < 0 || (kind >= 0 && own != kind)) return NULL;
+        kind = own;
+    }
+    return kind < 0 ? NULL : bind_levels(self->prim, args, self->nin, params, mode, location);
+}
+
 static PyObject *elementwise(const Operation *self, PyObject *const *args, PyObject *params, int mode, SourceLocation location) {
     Operands operands;
     PyObject *result = NULL, *output = NULL;
@@ -346,7 +377,11 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, PyObj
     if (mode == TRACES) return traced_elementwise(self, args, params);
     op = op_of(self->prim); /* first, because it may run Python */
     if (op == NULL) return NULL;
-    if (op->nin != self->nin || !read_operands(self, args, &operands) || (op->value.ufunc == NULL && !broadcast(operands.raw, operands.count))) { /* checked first, because the steps before a failure would warn twice */
+    if (op->nin == self->nin && !read_operands(self, args, &operands)) {
+        Py_DECREF(op);
+        return elementwise_of_levels(self, args, params, mode, location);
+    }
+    if (op->nin != self->nin || (op->value.ufunc == NULL && !broadcast(operands.raw, operands.count))) { /* checked first, because the steps before a failure would warn twice */
         Py_DECREF(op);
         return NULL;
     }
@@ -386,20 +421,21 @@ static PyObject *parameters_of(const Operation *self, PyObject *const *values, P
 static PyObject *by_ndim(const Operation *self, PyObject *const *args, int mode, SourceLocation location) {
     PyObject *raw[2], *key, *prim, *output;
     PyArrayObject *x, *y;
-    int k;
+    int k, levels;
     for (k = 0; k < 2; k++) {
         if (Py_TYPE(args[k]) != core.tensor && !(self->constants && PyArray_CheckExact(args[k]))) return NULL;
-        raw[k] = Py_TYPE(args[k]) == core.tensor ? array_of_tensor(args[k], mode) : args[k];
-        if (raw[k] == NULL || kind_of(raw[k]) < 0) return NULL;
+        raw[k] = Py_TYPE(args[k]) != core.tensor ? args[k] : mode == TRACES ? array_of_tensor(args[k], mode) : SLOT(args[k], core.raw);
+        if (raw[k] == NULL || float_kind_of(raw[k]) < 0 || (is_level_value(raw[k]) && self->arrays)) return NULL;
     }
+    levels = is_level_value(raw[0]) || is_level_value(raw[1]);
     x = (PyArrayObject *)raw[0], y = (PyArrayObject *)raw[1];
-    if (PyArray_DESCR(x) != PyArray_DESCR(y)) return NULL;
-    if (PyArray_NDIM(x) == 3 && PyArray_NDIM(y) == 3 && PyArray_DIM(x, 0) != PyArray_DIM(y, 0)) return NULL; /* stacks that broadcast need another op */
-    key = Py_BuildValue("(ii)", PyArray_NDIM(x), PyArray_NDIM(y));
+    if (float_kind_of(raw[0]) != float_kind_of(raw[1])) return NULL;
+    if (ndim_of_value(raw[0]) == 3 && ndim_of_value(raw[1]) == 3 && (levels || PyArray_DIM(x, 0) != PyArray_DIM(y, 0))) return NULL; /* stacks that broadcast need another op */
+    key = Py_BuildValue("(ii)", ndim_of_value(raw[0]), ndim_of_value(raw[1]));
     prim = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(self->table, key));
     Py_XDECREF(key);
     if (prim == NULL) return NULL;
-    output = record(prim, args, 2, core.no_params, NULL, mode, location);
+    output = levels ? bind_levels(prim, args, 2, core.no_params, mode, location) : record(prim, args, 2, core.no_params, NULL, mode, location);
     Py_DECREF(prim);
     if (output == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear();
     return output;
@@ -616,11 +652,28 @@ static PyObject *weak_scalar(PyObject *x) {
     return Py_NewRef(x);
 }
 
+/* The same for a value of a transformation. Operands: such values, arrays, and numbers; NumPy scalars become numbers. */
+static PyObject *levels_by_protocol(const Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode) {
+    PyObject *key = PyTuple_Pack(2, args[1], Py_False), *operation = key == NULL ? NULL : PyDict_GetItemWithError(self->table, key), *prim = operation == NULL ? NULL : Py_XNewRef(prim_of_operation(operation));
+    PyObject *operands[2] = {NULL, NULL}, *result = NULL;
+    Py_ssize_t k;
+    for (k = 0; k < nargs - 3 && prim != NULL; k++) {
+        operands[k] = PyArray_IsScalar(args[3 + k], Generic) && !PyFloat_CheckExact(args[3 + k]) ? PyObject_CallMethod(args[3 + k], "item", NULL) : Py_NewRef(args[3 + k]);
+        if (operands[k] == NULL) Py_CLEAR(prim);
+    }
+    if (prim != NULL) result = bind_levels(prim, operands, nargs - 3, core.no_params, mode, current_frame);
+    for (k = 0; k < 2; k++) Py_XDECREF(operands[k]);
+    Py_XDECREF(prim);
+    Py_XDECREF(key);
+    return result;
+}
+
 /* args: (self, ufunc, "__call__", operands ...). Calls the operation that the table has for the ufunc. */
 static PyObject *by_protocol(Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode) {
     PyObject *key, *operation, *operands[2], *number, *result = NULL;
     int first;
     if (nargs < 4 || nargs > 5 || Py_TYPE(args[1]) != &PyUFunc_Type || !PyUnicode_Check(args[2]) || PyUnicode_CompareWithASCIIString(args[2], "__call__") != 0) return NULL;
+    if (is_level_value(args[0])) return levels_by_protocol(self, args, nargs, mode);
     number = Py_TYPE(args[0]) == core.tensor ? weak_scalar(args[3]) : Py_NewRef(args[3]);
     if (number == NULL) return NULL;
     first = nargs == 5 && is_number(number);
@@ -1127,7 +1180,7 @@ int add_operation_constants(PyObject *module) {
     static const struct {
         const char *name;
         long value;
-    } constants[] = {{"ELEMENTWISE", ELEMENTWISE}, {"BY_NDIM", BY_NDIM}, {"CACHED", CACHED}, {"ARRAY_UFUNC", ARRAY_UFUNC}, {"IN_PLACE", IN_PLACE}, {"ASSIGN", ASSIGN}, {"CACHED_METHOD", CACHED_METHOD}, {"ARRAY_FUNCTION", ARRAY_FUNCTION}, {"INDEX", INDEX}, {"BOOL", DISCRETE_BOOL}, {"INT64", DISCRETE_INT64}, {"SUM", SUM}, {"MEAN", MEAN}, {"CONCATENATE", CONCATENATE}, {"STACK", STACK}, {"VARIANCE", VARIANCE}, {"DEVIATION", DEVIATION}, {"NORM", NORM}, {"LOG_SUM_EXP", LOG_SUM_EXP}, {"SCAN_SUM", SCAN_SUM}, {"SCAN_PRODUCT", SCAN_PRODUCT}, {"MAX_SAVED", MAX_SAVED}};
+    } constants[] = {{"ELEMENTWISE", ELEMENTWISE}, {"BY_NDIM", BY_NDIM}, {"CACHED", CACHED}, {"ARRAY_UFUNC", ARRAY_UFUNC}, {"IN_PLACE", IN_PLACE}, {"ASSIGN", ASSIGN}, {"CACHED_METHOD", CACHED_METHOD}, {"ARRAY_FUNCTION", ARRAY_FUNCTION}, {"INDEX", INDEX}, {"BOOL", DISCRETE_BOOL}, {"INT64", DISCRETE_INT64}, {"SUM", SUM}, {"MEAN", MEAN}, {"CONCATENATE", CONCATENATE}, {"STACK", STACK}, {"VARIANCE", VARIANCE}, {"DEVIATION", DEVIATION}, {"NORM", NORM}, {"LOG_SUM_EXP", LOG_SUM_EXP}, {"SCAN_SUM", SCAN_SUM}, {"SCAN_PRODUCT", SCAN_PRODUCT}, {"ALIGN", ALIGN}, {"LEADING", LEADING}, {"MAX_SAVED", MAX_SAVED}};
     size_t i;
     for (i = 0; i < sizeof(constants) / sizeof(constants[0]); i++) {
         if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0) return -1;
@@ -1138,7 +1191,7 @@ int add_operation_constants(PyObject *module) {
 PyMethodDef operation_functions[] = {
     {"replay", replay_entry, METH_VARARGS, "replay(entry, operands): record the operations of a dispatch cache entry; return the last tensor, or None; see api/dispatch_cache.py"},
     {"call_in_error_state", (PyCFunction)(void (*)(void))call_function_in_error_state, METH_FASTCALL, "call_in_error_state(function, *args): call a function; NumPy warnings in it name the user\'s line"},
-    {"connect_error_state", connect_error_state, METH_VARARGS, "connect_error_state(variable, internal_error_state_of): set NumPy's context variable, and the function that converts error states"},
+    {"connect_error_state", connect_error_state, METH_VARARGS, "connect_error_state(variable, internal_error_state_of, raising_error_state_of): set NumPy's context variable, and the functions that convert error states"},
     {"connect_arrays", connect_arrays, METH_O, "connect_arrays(Array): the class of arrays, which hold a tensor"},
     {NULL, NULL, 0, NULL},
 };

@@ -23,7 +23,7 @@ struct Variant {
 };
 
 static PyTypeObject *op_type;
-static PyObject *make_op, *trace_value, *trace_rule, *python_unbroadcast, *operations;
+static PyObject *make_op, *trace_value, *trace_rule, *trace_tangent, *python_unbroadcast, *operations;
 
 Op *op_of(PyObject *prim) {
     PyObject *op, *output;
@@ -91,19 +91,16 @@ static PyObject *matrix_product(Op *op, PyObject *x, PyObject *y) {
     return result;
 }
 
-static const Program *find_program(Op *op, int operand, const RuleInputs *inputs, int broadcast, int recorded, PyObject *params);
-
-/* Append inputs; 0 if there are too many, or if they are not arrays of one dtype, bool arrays and numbers. */
-static int add_inputs(RuleInputs *inputs, PyObject *const *values, Py_ssize_t n) {
+int add_inputs(Inputs *inputs, PyObject *const *values, Py_ssize_t n) {
     Py_ssize_t i;
     for (i = 0; i < n; i++) {
         PyObject *value = values[i];
-        int kind = kind_of(value);
+        int kind = float_kind_of(value);
         if (inputs->count == INPUTS) return 0;
         if (kind >= 0) {
             if (inputs->kind >= 0 && inputs->kind != kind) return 0;
             inputs->kind = kind;
-        } else if (is_mask(value)) {
+        } else if (is_mask_value(value)) {
             inputs->masks |= 1 << inputs->count;
         } else if (is_number(value)) {
             inputs->numbers = 1;
@@ -115,11 +112,11 @@ static int add_inputs(RuleInputs *inputs, PyObject *const *values, Py_ssize_t n)
     return 1;
 }
 
-void drop_inputs(RuleInputs *inputs) {
+void drop_inputs(Inputs *inputs) {
     while (inputs->count > 0) Py_DECREF(inputs->values[--inputs->count]);
 }
 
-static int add_parameters(RuleInputs *inputs, PyObject *params) {
+int add_parameters(Inputs *inputs, PyObject *params) {
     Py_ssize_t position = 0;
     PyObject *name, *value;
     while (PyDict_Next(params, &position, &name, &value)) {
@@ -130,7 +127,7 @@ static int add_parameters(RuleInputs *inputs, PyObject *params) {
 
 /* Compute a value that is not a ufunc by its program. NULL without an error: slow path. */
 static PyObject *value_by_program(Op *op, PyObject *const *raw, int n, PyObject *params) {
-    RuleInputs inputs = {{NULL}, 0, -1, 0, 0};
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
     const Program *program = NULL;
     PyObject *like = NULL, *result;
     int k;
@@ -311,7 +308,7 @@ static int is_same_number(PyObject *x, PyObject *y) {
 }
 
 /* Whether the numbers among the inputs are those of a variant. */
-static int numbers_agree(PyObject *numbers, const RuleInputs *inputs) {
+static int numbers_agree(PyObject *numbers, const Inputs *inputs) {
     int i;
     if (numbers == NULL) return 1;
     if (PyTuple_GET_SIZE(numbers) != inputs->count) return 0;
@@ -339,7 +336,7 @@ static int parameters_agree(PyObject *x, PyObject *y) {
 }
 
 /* For each input the number, or False for an array. */
-static PyObject *numbers_of(const RuleInputs *inputs) {
+static PyObject *numbers_of(const Inputs *inputs) {
     PyObject *numbers = PyTuple_New(inputs->count);
     int i;
     for (i = 0; numbers != NULL && i < inputs->count; i++) PyTuple_SET_ITEM(numbers, i, Py_NewRef(is_number(inputs->values[i]) ? inputs->values[i] : Py_False));
@@ -355,14 +352,14 @@ static Variant *add_variant(Op *op) {
     return variant;
 }
 
-/* Trace the VJP rule for an operand, or the value. */
-static PyObject *trace(Op *op, int operand, const RuleInputs *inputs, int broadcast, int recorded, PyObject *numbers, PyObject *params) {
+/* Trace the VJP rule for an operand, the JVP rule, or the value. */
+static PyObject *trace(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *numbers, PyObject *params) {
+    if (operand >= TANGENT) return PyObject_CallFunction(trace_tangent, "OiiiOiO", op->prim, operand - TANGENT, inputs->kind, recorded, numbers, inputs->masks, params);
     if (operand < 0) return PyObject_CallFunction(trace_value, "OiOiO", op->prim, inputs->kind, numbers, inputs->masks, params);
     return PyObject_CallFunction(trace_rule, "OiiiiOiO", op->prim, operand, inputs->kind, broadcast, recorded, numbers, inputs->masks, params);
 }
 
-/* Borrow the program for an operand, or for the value. NULL without an error: slow path. */
-static const Program *find_program(Op *op, int operand, const RuleInputs *inputs, int broadcast, int recorded, PyObject *params) {
+const Program *find_program(Op *op, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params) {
     PyObject *numbers, *traced, *program, *which;
     Variant *variant;
     int i, agree;
@@ -409,9 +406,10 @@ static int has_aval(PyObject *x, PyObject *aval) {
 }
 
 /* Steals g. As rules.rules.unbroadcast. */
-static PyObject *unbroadcast(PyObject *g, PyObject *aval) {
+PyObject *unbroadcast(PyObject *g, PyObject *aval) {
     PyObject *shape = PyTuple_GET_ITEM(aval, 0), *dtype = PyTuple_GET_ITEM(aval, 1), *result;
     if (PyArray_CheckExact(g) && has_aval(g, aval)) return g;
+    if (is_level_value(g) && same_aval(g, aval)) return g;
     result = PyArray_CheckExact(g) ? sum_rows(g, aval) : NULL;
     if (result == NULL && !PyErr_Occurred()) {
         PyObject *args[] = {g, shape, dtype};
@@ -493,7 +491,7 @@ static void clear_grads(PyObject **grads, Py_ssize_t n) {
 }
 
 static int run_programs(Op *op, PyObject *avals, PyObject *params, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
-    RuleInputs inputs = {{NULL}, 0, -1, 0, 0};
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
     int done = add_inputs(&inputs, &g, 1) && add_inputs(&inputs, &PyTuple_GET_ITEM(saved, 0), op->nsaves) && add_parameters(&inputs, params);
     for (i = 0; i < n && done == 1; i++) {
@@ -519,12 +517,12 @@ static int have_aval_of(PyObject *g, PyObject *avals, PyObject *edges) {
     return i == n;
 }
 
-int rule_programs(PyObject *node, PyObject *g, PyObject *edges, PyObject **found, RuleInputs *inputs, const Program **programs) {
+int rule_programs(PyObject *node, PyObject *g, PyObject *edges, PyObject **found, Inputs *inputs, const Program **programs) {
     PyObject *prim = Py_NewRef(SLOT(node, core.prim)), *saved = Py_NewRef(SLOT(node, core.saved)), *params = Py_NewRef(SLOT(node, core.params)), *avals = Py_NewRef(SLOT(node, core.in_avals));
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
     Op *op = NULL;
     int done = 0;
-    *inputs = (RuleInputs){{NULL}, 0, -1, 0, 0};
+    *inputs = (Inputs){{NULL}, 0, -1, 0, 0};
     if (n <= MAX_RULE_OPERANDS && have_aval_of(g, avals, edges) && SLOT(node, core.pullback) == SLOT(prim, core.prim_pullback) && PyDict_CheckExact(params) && PyTuple_CheckExact(saved)) op = op_of(prim);
     if (op != NULL && op->elementwise && PyTuple_GET_SIZE(saved) == op->nsaves) {
         done = add_inputs(inputs, &g, 1) && add_inputs(inputs, &PyTuple_GET_ITEM(saved, 0), op->nsaves) && add_parameters(inputs, params);
@@ -584,12 +582,22 @@ int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyOb
 
 /* ---- traced values: programs as calls of their ufuncs */
 
+/* The number of elements of the largest array. */
+static npy_intp largest_size(const Inputs *inputs) {
+    npy_intp size = 0;
+    int i;
+    for (i = 0; i < inputs->count; i++) {
+        if (PyArray_CheckExact(inputs->values[i]) && PyArray_SIZE((PyArrayObject *)inputs->values[i]) > size) size = PyArray_SIZE((PyArrayObject *)inputs->values[i]);
+    }
+    return size;
+}
+
 PyObject *trace_op_value(const Recording *r, Op *op, PyObject *const *arrays, PyObject *const *operands, int n) {
-    RuleInputs inputs = {{NULL}, 0, -1, 0, 0};
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
     PyObject *values[VALUES], *traced = NULL;
     const Program *program;
     if (!op->elementwise || n != op->nin) return NULL;
-    if (add_inputs(&inputs, arrays, n) && inputs.kind >= 0 && (program = find_program(op, -1, &inputs, 0, 0, core.no_params)) != NULL) {
+    if (add_inputs(&inputs, arrays, n) && inputs.kind >= 0 && (program = find_program(op, -1, &inputs, 0, 0, core.no_params)) != NULL && largest_size(&inputs) <= program->max_size) {
         memcpy(values, operands, sizeof(PyObject *) * (size_t)n);
         traced = trace_program(r, program, values, SLOT(op->prim, core.prim_name));
     }
@@ -600,7 +608,7 @@ PyObject *trace_op_value(const Recording *r, Op *op, PyObject *const *arrays, Py
 int trace_op_rules(const Recording *r, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
     PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params), *arrays[INPUTS], *values[VALUES], *name;
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges), nsaved = PyTuple_GET_SIZE(saved);
-    RuleInputs inputs = {{NULL}, 0, -1, 0, 0};
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
     Op *op;
     int done = 0;
     if (params != core.no_params && !(PyDict_CheckExact(params) && PyDict_GET_SIZE(params) == 0)) return 0;
@@ -621,7 +629,7 @@ int trace_op_rules(const Recording *r, PyObject *node, PyObject *g, PyObject *sa
         const Program *program;
         if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
         program = find_program(op, (int)i, &inputs, avals != Py_None, 0, core.no_params);
-        grads[i] = program == NULL ? NULL : trace_program(r, program, values, name);
+        grads[i] = program == NULL || largest_size(&inputs) > program->max_size ? NULL : trace_program(r, program, values, name);
         if (grads[i] != NULL && avals != Py_None) grads[i] = unbroadcast(grads[i], PyTuple_GET_ITEM(avals, i));
         if (grads[i] == NULL) done = PyErr_Occurred() ? -1 : 0;
     }
@@ -697,7 +705,7 @@ static int saved_tensors(PyObject *node, PyObject *edges, PyObject *saved, PyObj
 static int record_programs(Op *op, PyObject *node, PyObject *node_edges, PyObject *saved, PyObject *save_from, PyObject *g, PyObject *edges, PyObject **grads, SourceLocation location) {
     PyObject *values[VALUES], *tensors[MAX_SAVED] = {NULL};
     const Program *programs[MAX_RULE_OPERANDS] = {NULL};
-    RuleInputs inputs = {{NULL}, 0, -1, 0, 0};
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
     int done = add_inputs(&inputs, &SLOT(g, core.raw), 1) && add_inputs(&inputs, &PyTuple_GET_ITEM(saved, 0), op->nsaves) && !inputs.masks;
     if (done == 1) done = saved_tensors(node, node_edges, saved, save_from, tensors);
@@ -740,14 +748,14 @@ int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, P
 
 /* ---- the type */
 
-/* Op(prim, value, operands, saves, records, elementwise, variadic, needs_avals, view, reduction, product, along=False, joins=0, statistic=0); operands: their
-   number; saves: for each saved value (operand or -1 for the result, bits of the operands whose VJP rules read it) */
+/* Op(prim, value, operands, saves, records, elementwise, variadic, needs_avals, view, reduction, product, along=False, joins=0, multilinear=False,
+   batch=0, statistic=0); operands: their number; saves: for each saved value (operand or -1 for the result, bits of the operands whose VJP rules read it) */
 static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", "along", "joins", "statistic", NULL};
+    static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", "along", "joins", "multilinear", "batch", "statistic", NULL};
     PyObject *prim, *value, *saves;
-    int nin, records, elementwise, variadic, needs_avals, view, reduction, product_ndims, along_axis = 0, join_kind = 0, statistic = 0, i;
+    int nin, records, elementwise, variadic, needs_avals, view, reduction, product_ndims, along_axis = 0, join_kind = 0, multilinear = 0, batch_form = BATCH_IN_PYTHON, statistic = 0, i;
     Op *self;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pii:Op", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product_ndims, &along_axis, &join_kind, &statistic)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pipii:Op", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product_ndims, &along_axis, &join_kind, &multilinear, &batch_form, &statistic)) return NULL;
     if (PyTuple_GET_SIZE(saves) > MAX_SAVED) {
         PyErr_SetString(PyExc_ValueError, "an Op saves at most four values");
         return NULL;
@@ -767,6 +775,8 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     self->along_axis = along_axis;
     self->join_kind = join_kind;
     self->statistic = statistic;
+    self->multilinear = multilinear;
+    self->batch_form = batch_form;
     self->nsaves = (int)PyTuple_GET_SIZE(saves);
     read_function(&self->value, value, nin);
     for (i = 0; i < self->nsaves; i++) {
@@ -903,6 +913,7 @@ static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
         PyObject *operands = PySequence_Tuple(args[1]), *output = NULL;
         Py_ssize_t n = operands == NULL ? 0 : PyTuple_GET_SIZE(operands);
         if (operands != NULL && mode >= 0) output = record(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2], NULL, mode, current_frame);
+        if (operands != NULL && output == NULL && mode >= 0 && !PyErr_Occurred()) output = bind_levels(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2], mode, current_frame);
         if (operands != NULL && output == NULL && !PyErr_Occurred()) output = value_of_constants(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2]);
         Py_XDECREF(operands);
         if (output != NULL || PyErr_Occurred()) return output;
@@ -939,11 +950,12 @@ PyMethodDef op_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int connect_ops(PyObject *make, PyObject *value, PyObject *rule, PyObject *unbroadcast_function, PyObject *operation_table, PyObject *protected_function) {
+int connect_ops(PyObject *make, PyObject *value, PyObject *rule, PyObject *tangent, PyObject *unbroadcast_function, PyObject *operation_table, PyObject *protected_function) {
     python_protected = protected_function;
     make_op = make;
     trace_value = value;
     trace_rule = rule;
+    trace_tangent = tangent;
     python_unbroadcast = unbroadcast_function;
     operations = operation_table;
     return 0;

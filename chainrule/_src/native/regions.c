@@ -102,7 +102,7 @@ static int runs_in_blocks(const NodeRegion *region, const Program *program, int 
 }
 
 /* Whether the inputs that programs read have the region's layout. Sets the bits of those with different elements. */
-static int inputs_fit(const NodeRegion *region, const RuleInputs *inputs, int reads, int *arrays) {
+static int inputs_fit(const NodeRegion *region, const Inputs *inputs, int reads, int *arrays) {
     double number;
     int i;
     for (i = 1; i < inputs->count; i++) {
@@ -147,7 +147,7 @@ static int add_step(NodeRegion *region, Loop loop, int nin, const int *operands,
 }
 
 /* Append the steps of a program, and return the index of its result. `given`: indices of the inputs, -1 for those not yet added */
-static int add_program(NodeRegion *region, const Program *program, const RuleInputs *inputs, int *given) {
+static int add_program(NodeRegion *region, const Program *program, const Inputs *inputs, int *given) {
     int index[VALUES], i, k;
     if (program->result == 0) return given[0];
     for (i = 0; i < inputs->count; i++) {
@@ -179,7 +179,7 @@ static RegionEdge *add_region_edge(NodeRegion *region, PyObject *edge, int value
 
 int append_to_region(NodeRegion *region, PyObject *node, PyObject *edges, PyObject *const *pending) {
     const Program *programs[MAX_RULE_OPERANDS] = {NULL};
-    RuleInputs inputs;
+    Inputs inputs;
     RegionEdge *own = find_edge(region, node);
     PyObject *op = NULL;
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);

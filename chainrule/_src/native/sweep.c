@@ -202,7 +202,8 @@ static int accumulate(Graph *graph, const BackwardPass *pass, PyObject *edge, Py
         total = add_arrays(before, g);
     } else {
         PyObject *both[] = {before, g};
-        total = pass->traced_at != NULL && enter_pass_error_state() == 0 ? sum_traced(before, g, pass->traced_at) : NULL;
+        if (pass->traced_at != NULL) total = enter_pass_error_state() == 0 ? sum_traced(before, g, pass->traced_at) : NULL;
+        else total = pass->records ? NULL : add_levels(before, g);
         if (total == NULL && !PyErr_Occurred()) total = PyObject_Vectorcall(pass->add, both, 2, NULL);
     }
     entry->owns_sum |= total != NULL && PyArray_CheckExact(before) && PyArray_SIZE((PyArrayObject *)before) > LARGE; /* engine._LARGE */
@@ -372,6 +373,7 @@ static int run_simple(Graph *graph, const BackwardPass *pass, PyObject *node, Py
     } else if (done == 0) {
         if (pass->freed != NULL && PyTuple_GET_SIZE(saved) > 0) Py_XSETREF(SLOT(node, core.saved), Py_NewRef(pass->freed));
         done = run_rule(node, g, saved, edges, rule_grads);
+        if (done == 0) done = run_level_rule(node, g, saved, edges, rule_grads);
         if (done == 0) {
             PyObject *args[] = {node, g, saved, edges};
             if (is_listed_op(SLOT(node, core.prim))) {

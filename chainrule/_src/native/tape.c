@@ -455,7 +455,7 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     static const SlotOffset of_leaf[] = {{"tensor", &core.leaf_tensor}, {"grad", &core.leaf_grad}, {"hooks", &core.leaf_hooks}, {"added", &core.leaf_added}, {"passes", &core.leaf_passes}, {"seq", &core.leaf_seq}, {NULL, NULL}};
     static const SlotOffset of_view[] = {{"base", &core.view_base}, {"last", &core.view_last}, {"origin", &core.view_origin}, {"before", &core.view_before}, {NULL, NULL}};
     static const SlotOffset of_clock[] = {{"latest", &core.latest}, {NULL, NULL}};
-    static const SlotOffset of_prim[] = {{"pullback", &core.prim_pullback}, {"c_op", &core.prim_op}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {"name", &core.prim_name}, {NULL, NULL}};
+    static const SlotOffset of_prim[] = {{"pullback", &core.prim_pullback}, {"c_op", &core.prim_op}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {"name", &core.prim_name}, {"jvp", &core.prim_jvp}, {"batch", &core.prim_batch}, {NULL, NULL}};
     static const SlotOffset of_written[] = {{"count", &core.written_count}, {"times", &core.written_times}, {"last", &core.written_last}, {NULL, NULL}};
     static const SlotOffset of_where[] = {{"code", &core.where_code}, {"lasti", &core.where_lasti}, {NULL, NULL}};
     static const SlotOffset of_cut[] = {{"kind", &core.cut_kind}, {"sources", &core.cut_sources}, {"where", &core.cut_where}, {NULL, NULL}};
@@ -464,7 +464,7 @@ static PyObject *connect(PyObject *module, PyObject *names) {
         PyTypeObject **type;
         const SlotOffset *slots;
     } classes[] = {{"Tensor", &core.tensor, of_tensor}, {"Node", &core.node, of_node}, {"Output", &core.output, of_output}, {"Leaf", &core.leaf, of_leaf}, {"View", &core.view, of_view}, {"Freed", &core.freed, NULL}, {"Where", &core.where, of_where}, {"Cut", &core.cut_type, of_cut}, {"WriteRecord", &core.written, of_written}, {"Primitive", &core.primitive, of_prim}};
-    PyObject *modes, *wrote, *record, *lock, *lender, *unbroadcast, *operations, *plus, *make_op, *trace_value, *trace_rule, *protected_function;
+    PyObject *modes, *wrote, *record, *lock, *lender, *unbroadcast, *operations, *plus, *make_op, *trace_value, *trace_rule, *trace_tangent, *protected_function;
     size_t i;
     (void)module;
 #if defined(Py_GIL_DISABLED) || defined(PYPY_VERSION)
@@ -508,13 +508,14 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     make_op = lookup(names, "make_op", NULL);
     trace_value = lookup(names, "trace_value", NULL);
     trace_rule = lookup(names, "trace_rule", NULL);
+    trace_tangent = lookup(names, "trace_tangent", NULL);
     protected_function = lookup(names, "saveable_array", NULL);
     core.getframe = lookup(names, "_getframe", NULL);
     core.empty_tuple = PyTuple_New(0);
     core.dtypes[0] = PyArray_DescrFromType(NPY_FLOAT);
     core.dtypes[1] = PyArray_DescrFromType(NPY_DOUBLE);
     core.dtypes[2] = PyArray_DescrFromType(NPY_BOOL);
-    if (PyErr_Occurred() || Py_TYPE(core.counter)->tp_iternext == NULL || connect_values(plus) < 0 || connect_writes(wrote, record, lock, lender) < 0 || connect_ops(make_op, trace_value, trace_rule, unbroadcast, operations, protected_function) < 0) return NULL;
+    if (PyErr_Occurred() || Py_TYPE(core.counter)->tp_iternext == NULL || connect_values(plus) < 0 || connect_writes(wrote, record, lock, lender) < 0 || connect_ops(make_op, trace_value, trace_rule, trace_tangent, unbroadcast, operations, protected_function) < 0) return NULL;
     Py_RETURN_NONE;
 }
 

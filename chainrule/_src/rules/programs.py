@@ -1,7 +1,7 @@
-"""Lower a primitive's value or VJP rule to a short program of ufunc inner loops, which C then runs for small arrays.
+"""Lower a primitive's value, VJP rule or JVP rule to a short program of ufunc inner loops, which C then runs for small arrays.
 
-C calls ``trace_value`` and ``trace_rule`` when it first meets a primitive. A rule is NumPy code: run once on symbols, it
-shows which ufuncs it calls on which values. The program is then compared with the rule bit by bit, on samples that include
+C calls ``trace_value``, ``trace_rule`` and ``trace_tangent`` when it first meets a primitive. A rule is NumPy code: run once
+on symbols, it shows which ufuncs it calls on which values. The program is then compared with the rule bit by bit, on samples that include
 zeros of both signs, infinities and NaNs. If they agree, C runs the program from then on. Rules stay in Python if they call
 anything but ufuncs, ``np.where`` and ``astype``, or if they read shapes or numbers.
 
@@ -77,10 +77,15 @@ class _Shape:
         self.value.program.unbroadcast_values.append(self.value.number)
         return True
 
+    def __ne__(self, other: object) -> bool:
+        if not (isinstance(other, _Shape) and self.value is not None and self.value.program.one_shape):
+            raise Untraceable
+        return False
+
     def _refuse(self, *args: object) -> NoReturn:
         raise Untraceable
 
-    __ne__ = __len__ = __getitem__ = __iter__ = __bool__ = __add__ = _refuse
+    __len__ = __getitem__ = __iter__ = __bool__ = __add__ = _refuse
 
 
 #: the axes of a value: all; all, with the last of length 1; all but the last
@@ -190,6 +195,7 @@ class LoopProgram:
         self.steps: list[tuple[Any, int, tuple[int, ...], int, str]] = []
         self.constants: list[object] = []
         self.unbroadcast_values: list[int] = []  # values that were summed to an operand's shape
+        self.one_shape = False  # whether shapes of values are assumed to be equal
         self.result = 0
         self.max_size = sys.maxsize
 
@@ -514,6 +520,61 @@ def _rule(
         avals = ((shape, dtype),) * len(prim.operands) if broadcast else None
         if not inputs.agree(program, partial(rule, avals=avals)):
             raise Untraceable
+    return _cache_key_numbers(numbers, general), program.for_c()
+
+
+def trace_tangent(
+    prim: Primitive, present: int, kind: int, recorded: bool, numbers: tuple[Any, ...], masks: int, params: Params
+) -> tuple[Any, ...] | None:
+    """Lower the JVP rule of an elementwise primitive to a program; return None if that is impossible.
+
+    The program is valid where its result has the shape of the value.
+
+    Args:
+        present: a bit for each operand that has a tangent.
+        kind: index in ``KINDS`` of the dtype of all arrays.
+        recorded: whether the rule runs on values that are not plain arrays.
+        numbers: for each present tangent, each operand and the value: its value if it is a number, else False; then the
+            numbers among the parameters.
+        masks: a bit for each input that is a mask.
+
+    Returns:
+        The numbers that the program is valid for (None for any number), and the program.
+    """
+    for general in _general_modes(numbers):
+        found = _trace_or_none(
+            partial(_tangent, prim, present, KINDS[kind], bool(recorded), numbers, masks, params, general)
+        )
+        if found is not None:
+            return found
+    return None
+
+
+def _tangent(
+    prim: Primitive,
+    present: int,
+    dtype: NumpyDType,
+    recorded: bool,
+    numbers: tuple[Any, ...],
+    masks: int,
+    params: Params,
+    general: bool,
+) -> tuple[Any, ...]:
+    if prim.variadic or len(numbers) > INPUTS:
+        raise Untraceable
+    program = LoopProgram(dtype, recorded)
+    program.one_shape = True
+    inputs = _Inputs(program, numbers, masks, params, general)
+    n, count = len(prim.operands), present.bit_count()
+
+    def rule(*values: Any, **params: Any) -> Any:
+        tangents = iter(values[:count])
+        spread = [next(tangents) if present >> i & 1 else None for i in range(n)]
+        return prim.jvp(values[count : count + n], spread, values[count + n], params)
+
+    program.finish(rule(*inputs.stand_ins[inputs.operands], **inputs.params))
+    if not recorded and not inputs.agree(program, rule):
+        raise Untraceable
     return _cache_key_numbers(numbers, general), program.for_c()
 
 

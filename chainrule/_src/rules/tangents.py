@@ -50,7 +50,7 @@ def _term(
 
     def times(t: AnyArray, operands: Operands, out: AnyArray, params: Params) -> AnyArray:
         slope = factor(t, operands, out, params)
-        return t if isinstance(slope, (int, float)) and slope == 1 else t * slope
+        return t if type(slope) in (int, float) and slope == 1 else t * slope
 
     return times
 

@@ -17,6 +17,7 @@ from chainrule._src import native
 from chainrule._src.arrays.types import Params
 from chainrule._src.messages.message_parts import Cut
 from chainrule._src.messages.source_locations import UNREAD, USER_FILES, Where, note_frame, user_line
+from chainrule._src.rules.batching import batch_elementwise, leading_axes
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.rules.rules import unbroadcast
 from chainrule._src.tape import fp_warnings, versions
@@ -44,6 +45,11 @@ _VALUES: dict[Primitive, Any] = {}  # primitive -> a faster function of its valu
 def trace_value(*args: Any) -> Any:
     """Call ``programs.trace_value``. Its module is imported by the first operation."""
     return importlib.import_module("chainrule._src.rules.programs").trace_value(*args)
+
+
+def trace_tangent(*args: Any) -> Any:
+    """Call ``programs.trace_tangent``. Its module is imported by the first operation."""
+    return importlib.import_module("chainrule._src.rules.programs").trace_tangent(*args)
 
 
 def trace_rule(*args: Any) -> Any:
@@ -85,6 +91,9 @@ def make_op(prim: Primitive) -> Any:
         _PRODUCTS.get(prim.structure, 0) if prim.kind == "contraction" else 0,
         prim.kind == "opaque" and prim.structure == "axis" and len(operands) == 1 and set(prim.parameters) == {"axis"},
         _join_kind(prim),
+        prim.kind == "contraction"
+        or (prim.kind == "linear" and len(operands) == 1 and prim.declared[2]["jvp"] is None),
+        {batch_elementwise: LOOPS.ALIGN, leading_axes: LOOPS.LEADING}.get(prim.batch, 0),
         getattr(LOOPS, _STATISTICS[prim.name]) if prim.listed and prim.name in _STATISTICS else 0,
     )
     if prim in _VALUES:
@@ -135,6 +144,7 @@ def _connect() -> Any:
         "NO_PARAMS": NO_PARAMS, "register_if_view": register_if_view, "unbroadcast": unbroadcast, "operations": RECORDED, "add": np.add,
         "make_op": make_op, "trace_value": trace_value, "trace_rule": trace_rule, "_getframe": _getframe,
         "saveable_array": versions.saveable_array,
+        "trace_tangent": trace_tangent,
     }  # fmt: skip
     try:
         loops.connect(names)
@@ -146,7 +156,7 @@ def _connect() -> Any:
 
 LOOPS: Any = _connect()
 if LOOPS is not None and fp_warnings.VARIABLE is not None:
-    LOOPS.connect_error_state(fp_warnings.VARIABLE, fp_warnings.internal_error_state)
+    LOOPS.connect_error_state(fp_warnings.VARIABLE, fp_warnings.internal_error_state, fp_warnings.raising_error_state)
     fp_warnings.at_users_line = LOOPS.call_in_error_state
 new_node = tape.new_node if LOOPS is None else LOOPS.new_node
 if LOOPS is not None:

@@ -79,6 +79,16 @@ def _state_with_writer(error_state: object) -> object:
     )
 
 
+def raising_error_state(error_state: object) -> object:
+    """Return the error state that raises where the current one, given as argument, warns; None if it needs no change.
+
+    C computes values of transformations in it. After an exception the Python functions compute them again, and warn.
+    """
+    current = np.geterr()
+    raising = {kind: "raise" for kind, mode in current.items() if mode not in ("ignore", "raise")}
+    return _umath._make_extobj(**raising) if raising else None
+
+
 def new_error_state(**settings: object) -> object:
     """Return an error state with these settings of ``np.errstate``, for ``VARIABLE``; None before NumPy 2."""
     return None if VARIABLE is None else _umath._make_extobj(**settings)
