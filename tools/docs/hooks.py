@@ -92,16 +92,32 @@ BOOST = {
 BOOST |= {"reference/rules": 0.3, "adr/": 0.3, "changelog": 0.2, "performance": 0.5, "compat": 0.5}
 
 
+#: Pages with wide contents, and the sidebars that they do not have.
+WIDE = {
+    "index.md": ["navigation", "toc"],
+    "explained/index.md": ["toc"],
+    "operators.md": ["toc"],
+    "performance.md": ["toc"],
+}
+
+
 def on_page_markdown(text: str, page: Any, config: Any, files: Any) -> str:
     """Redirect links to example files to their pages, and replace the markers."""
     for start, boost in BOOST.items():
         if page.file.src_uri.startswith(start):
             page.meta.setdefault("search", {})["boost"] = boost
+    if page.file.src_uri in WIDE:
+        page.meta["hide"] = WIDE[page.file.src_uri]
     text = re.sub(r"\]\(((?:\.\./)+)examples/(\w+)\.py\)", _example, text)
     text = re.sub(r"<!-- script: (\w+) -->", lambda m: _script(m[1]), text)
     if "<!-- picture: " in text or "<!-- explained: " in text:
         text = _with_explanations(text, page, config, files)
     return text
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    """Remove the backslash of ``\\|`` in the code of tables, which GitHub needs and Markdown's tables keep."""
+    return re.sub(r"<code>[^<]*</code>", lambda code: code[0].replace("\\|", "|"), html)
 
 
 def _with_explanations(text: str, page: Any, config: Any, files: Any) -> str:
