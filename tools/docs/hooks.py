@@ -39,6 +39,12 @@ if (window.self !== window.top) {
   for (const link of document.links) link.target = "_top";  // links to the steps open the full page
 }
 """
+# A page around the display of an object that a notebook shows.
+NOTEBOOK = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>chainrule</title>'
+    """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">"""
+    "<body style='margin:1rem'>{}</body></html>"
+)
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 GALLERY = {path.stem for path in (ROOT / "docs" / "gallery").glob("*.md")}  # the examples with a page in the gallery
 
@@ -140,12 +146,13 @@ def _frame(block: blocks.Block, number: int, page: Any, config: Any, files: Any)
     """Generate the page of an explanation, and return a frame that shows its main part."""
     name = f"{Path(page.file.src_uri).stem}-{number}.html"
     folder = os.path.dirname(page.file.src_uri)
-    files.append(File.generated(config, f"{folder}/{name}", content=_framed(block.value.to_html())))
+    whole = hasattr(block.value, "to_html")
+    content = block.value.to_html() if whole else NOTEBOOK.format(block.value._repr_html_())
+    files.append(File.generated(config, os.path.join(folder, name), content=_framed(content)))
     title = html.escape(block.title or "The steps, with their numbers")
-    return (
-        f'<iframe class="explained" src="{name}" title="{title}" scrolling="no"></iframe>\n\n'
-        f'<p class="alone"><a href="{name}">The whole explanation: its steps one by one, the Jacobians, all values</a></p>'
-    )
+    frame = f'<iframe class="explained" src="{name}" title="{title}" scrolling="no"></iframe>\n'
+    link = f'<a href="{name}">The whole explanation: its steps one by one, the Jacobians, all values</a>'
+    return frame + f'\n<p class="alone">{link}</p>' * whole
 
 
 def _framed(content: str) -> str:
