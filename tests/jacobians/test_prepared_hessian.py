@@ -244,3 +244,30 @@ def test_repr() -> None:
     prepared = cr.prepare_hessian(lagrangian, np.zeros(60), args=(1.0, np.zeros(38)))
     assert repr(prepared) == "<prepared Hessian of 60 × 60: 60 entries>"
     assert prepared.sparsity.nnz == 60
+
+
+@pytest.mark.parametrize("api", ["hessian", "jacobian"])
+def test_a_compiled_csr_layout_names_the_prepared_function_that_works(api: str) -> None:
+    f, x, v = FUNCTIONS["chain"][0], np.linspace(0.5, 1.5, 7), np.arange(7.0)
+    f = f if api == "hessian" else lambda x: x[1:] * x[:-1]
+    compute = getattr(cr, api)
+    compiled = cr.compile(compute(f, layout="csr"))
+    with pytest.warns(
+        UserWarning, match=rf"^compile: {api}\(<lambda>\) runs eagerly in every call: TypeError: "
+    ) as caught:
+        matrix = compiled(x)
+    J = api[0].upper()
+    message = str(caught[0].message)
+    assert f"Write {J} = chainrule.prepare_{api}(f, x) once, and call {J}(x)" in message
+    prepared = getattr(cr, f"prepare_{api}")(f, x)(x)
+    np.testing.assert_allclose(prepared.toarray(), matrix.toarray())
+    product = {
+        "hessian": lambda x, v: cr.func.hvp(f, (x,), (v,))[0],
+        "jacobian": lambda x, v: cr.func.jvp(f, (x,), (v,))[1],
+    }
+    assert {"hessian": "chainrule.func.hvp(f, (x,), (v,))", "jacobian": "chainrule.func.jvp(f, (x,), (v,))"}[
+        api
+    ] in message
+    fast = cr.compile(product[api])
+    fast(x, v)
+    np.testing.assert_allclose(fast(x, v), matrix @ v)
