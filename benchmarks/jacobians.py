@@ -132,6 +132,11 @@ class Measured:
     notes: dict[str, str] = field(default_factory=dict)
     late: set[str] = field(default_factory=set)  # the routes that did not answer within the limit
 
+    def failed(self, route: str, failure: Failed) -> None:
+        self.notes[route] = f"failed: {failure}"
+        if isinstance(failure, Late):
+            self.late.add(route)
+
     def ratios(self, ours: str, beside: Iterable[str]) -> tuple[str, list[float]]:
         """Return the best of the other routes, and the ratios of its time to that of chainrule's route."""
         mine = self.times.get(f"{US}/{ours}", [])
@@ -160,15 +165,16 @@ def measure(case: Case, peers: dict[str, Peer], rounds: int, seconds: float, bes
             if route not in COLD:
                 runs[route] = peer.runs_for(case.work(route), seconds)
         except Failed as failure:
-            found.notes[route] = f"failed: {failure}"
-            if isinstance(failure, Late):
-                found.late.add(route)
+            found.failed(route, failure)
     for route, answer in answers.items():
         if not math.isclose(answer, next(iter(answers.values())), rel_tol=1e-9):
             found.notes[route] = f"different result: {answer:.12g}"
     take_turns(found, peers, runs, rounds, best)
     for route in found.times:
-        found.bytes[route] = peers[route.partition("/")[0]].memory(case.work(route))
+        try:
+            found.bytes[route] = peers[route.partition("/")[0]].memory(case.work(route))
+        except Failed:
+            found.bytes[route] = None
     return found
 
 
@@ -182,10 +188,15 @@ def cold(peer: Peer, work: Work) -> list[float]:
 def take_turns(found: Measured, peers: dict[str, Peer], runs: dict[str, int], rounds: int, best: bool) -> None:
     order = list(runs)
     for _ in range(rounds):
-        for route in order:
+        for route in tuple(order):
             time.sleep(SETTLE)
-            taken = peers[route.partition("/")[0]].time(found.case.work(route), runs[route], best)
-            found.times.setdefault(route, []).append(taken)
+            try:
+                taken = peers[route.partition("/")[0]].time(found.case.work(route), runs[route], best)
+                found.times.setdefault(route, []).append(taken)
+            except Failed as failure:
+                found.failed(route, failure)
+                found.times.pop(route, None)
+                order.remove(route)
         order.reverse()
 
 
