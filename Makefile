@@ -30,11 +30,9 @@ CORE_TESTS := tests/core tests/native tests/test_tiny.py tests/test_import.py
 test-3.%: .venv-3.%/.has-core
 	.venv-3.$*/bin/python -m pytest -q -n 2 --dist worksteal $(CORE_TESTS) $(ARGS)
 
-# run the benchmarks in BENCHMARKS (default: all; half an hour) and update the tables of README.md and docs/
-BENCHMARKS ?= first_touch eager compiled jacobians adbench
+# run all benchmarks in one run of about half an hour, and update the tables of README.md and docs/
 bench: $(VB)/.has-bench
-	set -e; for name in $(BENCHMARKS); do $(VB)/bin/python benchmarks/$$name.py --record $(ARGS); done
-	$(VB)/bin/python tools/results.py
+	$(VB)/bin/python benchmarks/run_all.py $(ARGS)
 
 # test all primitives with other libraries' arrays, and update tools/foreign.json and docs/operators.md
 foreign: $(V)/.has-foreign

@@ -33,7 +33,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from report import Rows, print_table, progress, record, worker_environment
+from report import Rows, print_table, progress, record, record_option, worker_environment
 from table import Work
 from turns import SETTLE, Failed, Late, Peer
 
@@ -166,7 +166,8 @@ def measure(work: Work, peers: list[Peer], rounds: int, seconds: float, limit: f
             try:
                 if turn == 0:
                     runs[name] = peer.runs_for(work, seconds)
-                found.times.setdefault(name, []).append(peer.time(work, runs[name], best=True))
+                taken = peer.time(work, runs[name], best=True)
+                found.times.setdefault(name, []).append(taken)
             except Failed as failure:
                 found.failed(name, failure)
                 spent[name] = math.inf
@@ -259,7 +260,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--peers", default=",".join(COLUMNS), help=f"of {','.join(COLUMNS)} (default: all)")
     parser.add_argument("--seconds", type=float, default=0.1, help="length of a turn (default: 0.1)")
     parser.add_argument("--limit", type=float, default=20, help="time limit of an answer in seconds (default: 20)")
-    parser.add_argument("--record", action="store_true", help="record the measurements in benchmarks/results.json")
+    record_option(parser)
     parser.add_argument("--quick", action="store_true", help="compare gradients at small sizes without timing")
     arguments = parser.parse_args()
     arguments.peers = [name for name in arguments.peers.split(",") if name]
@@ -293,8 +294,7 @@ def main() -> int:
             else:
                 all_found.append(measure(work, present, arguments.rounds, arguments.seconds, arguments.limit))
                 progress(all_found[-1].line())
-                if arguments.record:
-                    record("adbench", result_rows(all_found[-1:], names, arguments.limit), libraries)
+                record(arguments.record, result_rows(all_found[-1:], names, arguments.limit), libraries)
     for peer in present:
         peer.close()
     if not arguments.quick:

@@ -1,6 +1,6 @@
 """Compare compiled gradients with other libraries, from NumPy arrays to NumPy arrays.
 
-python benchmarks/compiled.py [--only PATTERN] [--pairs N] [--peers jax,torch,...] [--steps N] [--limit SECONDS]
+python benchmarks/compiled.py [--only PATTERN] [--rounds N] [--peers jax,torch,...] [--steps N] [--limit SECONDS]
 
 As in `eager.py`, each library has a process, the processes take turns, and a ratio is chainrule's time divided by the
 peer's in the same round. The first call of each work, which records or compiles, is timed separately, three times if it
@@ -17,7 +17,18 @@ import platform
 import re
 from statistics import median
 
-from report import Rows, Value, microseconds, print_table, progress, record, spread, verdict, worker_environment
+from report import (
+    Rows,
+    Value,
+    microseconds,
+    print_table,
+    progress,
+    record,
+    record_option,
+    spread,
+    verdict,
+    worker_environment,
+)
 from table import Work
 from turns import Late, Peer, Row, measure
 
@@ -72,11 +83,11 @@ RUNS = [
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time compiled gradients beside their peers.")
     parser.add_argument("--only", metavar="PATTERN", default="", help="regular expression to find in a work's name")
-    parser.add_argument("--pairs", metavar="N", type=int, default=7, help="rounds of turns (default: 7)")
+    parser.add_argument("--rounds", metavar="N", type=int, default=7, help="rounds of turns (default: 7)")
     parser.add_argument("--peers", default=",".join(COLUMNS), help=f"of {','.join(COLUMNS)} (default: all)")
     parser.add_argument("--threads", type=int, default=2, help="threads of every library (default: 2)")
     parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn (default: 0.2)")
-    parser.add_argument("--record", action="store_true", help="record the measurements in benchmarks/results.json")
+    record_option(parser)
     parser.add_argument("--best", action="store_true", help="compare the minimum times of the turns, not their medians")
     parser.add_argument("--steps", type=int, default=1_000, help="steps of the Runge–Kutta method (default: 1000)")
     parser.add_argument("--limit", type=float, default=30, help="time limit of an answer in seconds (default: 30)")
@@ -84,8 +95,8 @@ def parse_arguments() -> argparse.Namespace:
     arguments.peers = [name for name in arguments.peers.split(",") if name and name != US]
     if unknown := set(arguments.peers) - set(COLUMNS):
         parser.error(f"unknown peers: {', '.join(sorted(unknown))}; there are {', '.join(COLUMNS)}")
-    if arguments.pairs < 1:
-        parser.error("--pairs must be at least 1")
+    if arguments.rounds < 1:
+        parser.error("--rounds must be at least 1")
     return arguments
 
 
@@ -121,11 +132,10 @@ def measure_all(
     rows, firsts = [], []
     for work in chosen:
         progress(work.title)
-        row = measure(work, present, arguments.pairs, arguments.seconds, arguments.best)
+        row = measure(work, present, arguments.rounds, arguments.seconds, arguments.best)
         rows.append(row)
         firsts.append(first_calls(row, present))
-        if arguments.record:
-            record("compiled", result_rows(row, firsts[-1], names, arguments.limit), libraries)
+        record(arguments.record, result_rows(row, firsts[-1], names, arguments.limit), libraries)
     for peer in present:
         peer.close()
     return rows, firsts

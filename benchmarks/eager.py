@@ -1,6 +1,6 @@
 """Compare the speed of eager execution with other libraries.
 
-python benchmarks/eager.py [--only PATTERN] [--pairs N] [--peers torch,autograd,mygrad,numpy]
+python benchmarks/eager.py [--only PATTERN] [--rounds N] [--peers torch,autograd,mygrad,numpy]
 
 Every library runs in a separate process, because two thread pools in one process would compete, and the processes take
 turns, so that other load on the machine affects them equally. A ratio is chainrule's time divided by the peer's in the
@@ -15,7 +15,18 @@ import re
 from statistics import median
 
 import footprint
-from report import Rows, Value, microseconds, print_table, progress, record, spread, verdict, worker_environment
+from report import (
+    Rows,
+    Value,
+    microseconds,
+    print_table,
+    progress,
+    record,
+    record_option,
+    spread,
+    verdict,
+    worker_environment,
+)
 from table import IMPORT_GOAL_MS, IMPORT_TITLE, MEMORY_GOAL, MEMORY_NODES, MEMORY_TITLES, WORKS
 from turns import Peer, Row, measure
 
@@ -27,19 +38,19 @@ FOOTPRINTS = ["chainrule", "torch"]  # the libraries whose import time and memor
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time the eager engine beside its peers.")
     parser.add_argument("--only", metavar="PATTERN", default="", help="regular expression to find in a work's name")
-    parser.add_argument("--pairs", metavar="N", type=int, default=7, help="rounds of turns (default: 7)")
+    parser.add_argument("--rounds", metavar="N", type=int, default=7, help="rounds of turns (default: 7)")
     parser.add_argument("--peers", default=",".join(PEERS), help="of torch,autograd,mygrad,numpy (default: all)")
     parser.add_argument("--us", default="chainrule", help="the library whose ratios are shown (default: chainrule)")
     parser.add_argument("--threads", type=int, default=2, help="threads of every library (default: 2)")
     parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn (default: 0.2)")
-    parser.add_argument("--record", action="store_true", help="record the measurements in benchmarks/results.json")
+    record_option(parser)
     parser.add_argument("--best", action="store_true", help="compare the minimum times of the turns, not their medians")
     arguments = parser.parse_args()
     arguments.peers = [name for name in arguments.peers.split(",") if name and name != arguments.us]
     if unknown := set(arguments.peers) - set(PEERS):
         parser.error(f"unknown peers: {', '.join(sorted(unknown))}; there are {', '.join(PEERS)}")
-    if arguments.pairs < 1:
-        parser.error("--pairs must be at least 1")
+    if arguments.rounds < 1:
+        parser.error("--rounds must be at least 1")
     return arguments
 
 
@@ -141,21 +152,21 @@ def main() -> None:
             print(f"\n{peer.name} is left out, because it does not import here: {peer.missing}")
 
     others = [peer for peer in everyone[1:] if not peer.missing]
+    libraries = [peer.name for peer in (us, *others) if peer.name != "numpy"]
     rows = []
     for work in filter(lambda work: matches.search(f"{work.kind} {work.title}"), WORKS):
         progress(work.title)
         # hand-written NumPy code is the reference, with or without a goal
         selected = [peer for peer in present if peer.name in (us.name, "numpy", *work.goals)]
-        rows.append(measure(work, selected, arguments.pairs, arguments.seconds, arguments.best))
-        if arguments.record:
-            libraries = [peer.name for peer in (us, *others) if peer.name != "numpy"]
-            record("eager", result_rows(rows[-1], us, others), libraries)
+        rows.append(measure(work, selected, arguments.rounds, arguments.seconds, arguments.best))
+        record(arguments.record, result_rows(rows[-1], us, others), libraries)
     for peer in present:
         peer.close()
     for peer in others:
         print_ratios(rows, us, peer)
     names = [peer.name for peer in present if peer.name in FOOTPRINTS]
-    print_footprints(matches, names, arguments.pairs, environment)
+    if arguments.record is None:
+        print_footprints(matches, names, arguments.rounds, environment)
 
 
 if __name__ == "__main__":

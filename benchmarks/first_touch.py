@@ -30,9 +30,10 @@ from typing import Any
 
 import numpy as np
 
-from report import Rows, record
+from report import Rows, record, record_option
 
 LIBRARIES = ["chainrule", "torch", "jax", "autograd", "mygrad"]
+WITHOUT_C = "without C"  # chainrule without its C extension, of which only the times are measured
 ROOT = Path(__file__).resolve().parents[1]
 
 # -- size and import ---------------------------------------------------------------------------------------------------
@@ -348,12 +349,13 @@ def abilities(library: str) -> dict[str, Any]:
 # -- the table ---------------------------------------------------------------------------------------------------------
 
 
-def python(*words: str) -> str:
+def python(*words: str, native: bool = True) -> str:
     """Return the last line printed by a new interpreter, which caches compiled modules like for an installed library.
 
     It runs in a temporary directory, because some of NumPy's functions write files.
     """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment |= {} if native else {"CHAINRULE_NATIVE": "0"}
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-W", "ignore", *words]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
@@ -363,7 +365,8 @@ def python(*words: str) -> str:
 
 
 def ask(library: str, question: str) -> Any:
-    return json.loads(python(str(Path(__file__).resolve()), "--answer", library, question))
+    name = "chainrule" if library == WITHOUT_C else library
+    return json.loads(python(str(Path(__file__).resolve()), "--answer", name, question, native=library != WITHOUT_C))
 
 
 def answer(library: str, question: str) -> Any:
@@ -380,7 +383,7 @@ def answer(library: str, question: str) -> Any:
 def main() -> None:
     parser = argparse.ArgumentParser(description="What a newcomer meets first, beside four other libraries.")
     parser.add_argument("--rounds", type=int, default=5, help="turns of every library (default: 5)")
-    parser.add_argument("--record", action="store_true", help="record the measurements in benchmarks/results.json")
+    record_option(parser)
     parser.add_argument("--answer", nargs=2, metavar=("LIBRARY", "QUESTION"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.answer:
@@ -391,14 +394,14 @@ def main() -> None:
         print(text, file=sys.stderr, flush=True)
 
     imports: dict[str, list[float]] = {name: [] for name in ["numpy", *LIBRARIES]}
-    times: dict[str, list[dict[str, float]]] = {name: [] for name in LIBRARIES}
+    times: dict[str, list[dict[str, float]]] = {name: [] for name in [*LIBRARIES, WITHOUT_C]}
     for turn in range(arguments.rounds + 1):
         say(f"round {turn} of {arguments.rounds}")
         for name in imports:
             found = seconds_to_import(name)
             if turn:  # the first turn may include writing bytecode
                 imports[name].append(found)
-        for name in LIBRARIES if turn else ():
+        for name in times if turn else ():
             times[name].append(ask(name, "time"))
     say("sizes, abilities, NumPy's functions")
     rows: Rows = {}
@@ -420,17 +423,17 @@ def main() -> None:
             share, _, all_of_them = count.partition(" of ")
             tell(f"NumPy's functions differentiated, of {all_of_them}: {way}", name, float(share))
             say(f"{name}, {way}: lacks {' '.join(missing)}" if len(missing) < 80 else f"{name}, {way}: {count}")
+    for name in times:
         best = {key: min(each[key] for each in times[name]) for key in times[name][0]}
         for key, (title, unit) in TIMES.items():
             if key in best:
                 tell(title, name, best[key] * unit)
-    if arguments.record:
-        record("first_touch", rows, LIBRARIES)
+    record(arguments.record, rows, LIBRARIES)
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ["numpy", *LIBRARIES])
     print(f"{versions}; Python {platform.python_version()}, {platform.machine()}\n")
-    print("| | " + " | ".join(LIBRARIES) + " |\n|---|" + "---|" * len(LIBRARIES))
+    print("| | " + " | ".join(times) + " |\n|---|" + "---|" * len(times))
     for title, cells in rows.items():
-        print(f"| {title} | " + " | ".join(str(cells.get(name, "–")) for name in LIBRARIES) + " |")
+        print(f"| {title} | " + " | ".join(str(cells.get(name, "–")) for name in times) + " |")
 
 
 if __name__ == "__main__":

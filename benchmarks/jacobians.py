@@ -1,6 +1,6 @@
 """Compare structured Jacobians with dense ones, with colourings of other libraries, and with hand-written code.
 
-python benchmarks/jacobians.py [--only PATTERN] [--rounds N] [--peers torch,jax,...] [--best] [--record]
+python benchmarks/jacobians.py [--only PATTERN] [--rounds N] [--peers torch,jax,...] [--best] [--record FILE]
 
 Each library has a process; all use the same core and float64. After a comparison of results the processes take turns. A
 ratio is the peer's time divided by chainrule's in the same round. *Cold* is a complete first call, from the function to
@@ -23,9 +23,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
-from report import Rows, print_table, progress, record, spread, worker_environment
+from report import Rows, Value, print_table, progress, record, record_option, spread, worker_environment
 from table import Work
-from turns import SETTLE, Failed, Peer
+from turns import SETTLE, Failed, Late, Peer
 
 US = "chainrule"
 PEERS = (US, "torch", "jax", "asdex", "casadi", "numpy")
@@ -124,12 +124,18 @@ GRIDS = [Case(f"Brusselator, {n} × {n}", "brusselator", (n,), (), ("chainrule/c
 
 @dataclass
 class Measured:
-    """Microseconds of each route per round, bytes, and the reasons for missing values."""
+    """Microseconds of each route per round, bytes, the reasons for missing values, and routes that timed out."""
 
     case: Case
     times: dict[str, list[float]] = field(default_factory=dict)
     bytes: dict[str, int | None] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    late: set[str] = field(default_factory=set)  # the routes that did not answer within the limit
+
+    def failed(self, route: str, failure: Failed) -> None:
+        self.notes[route] = f"failed: {failure}"
+        if isinstance(failure, Late):
+            self.late.add(route)
 
     def ratios(self, ours: str, beside: Iterable[str]) -> tuple[str, list[float]]:
         """Return the best of the other routes, and the ratios of its time to that of chainrule's route."""
@@ -159,13 +165,16 @@ def measure(case: Case, peers: dict[str, Peer], rounds: int, seconds: float, bes
             if route not in COLD:
                 runs[route] = peer.runs_for(case.work(route), seconds)
         except Failed as failure:
-            found.notes[route] = f"failed: {failure}"
+            found.failed(route, failure)
     for route, answer in answers.items():
         if not math.isclose(answer, next(iter(answers.values())), rel_tol=1e-9):
             found.notes[route] = f"different result: {answer:.12g}"
     take_turns(found, peers, runs, rounds, best)
     for route in found.times:
-        found.bytes[route] = peers[route.partition("/")[0]].memory(case.work(route))
+        try:
+            found.bytes[route] = peers[route.partition("/")[0]].memory(case.work(route))
+        except Failed:
+            found.bytes[route] = None
     return found
 
 
@@ -179,10 +188,15 @@ def cold(peer: Peer, work: Work) -> list[float]:
 def take_turns(found: Measured, peers: dict[str, Peer], runs: dict[str, int], rounds: int, best: bool) -> None:
     order = list(runs)
     for _ in range(rounds):
-        for route in order:
+        for route in tuple(order):
             time.sleep(SETTLE)
-            taken = peers[route.partition("/")[0]].time(found.case.work(route), runs[route], best)
-            found.times.setdefault(route, []).append(taken)
+            try:
+                taken = peers[route.partition("/")[0]].time(found.case.work(route), runs[route], best)
+                found.times.setdefault(route, []).append(taken)
+            except Failed as failure:
+                found.failed(route, failure)
+                found.times.pop(route, None)
+                order.remove(route)
         order.reverse()
 
 
@@ -282,24 +296,36 @@ def print_goals(rows: list[list[str]]) -> None:
         print_table(GOALS, missed)
 
 
-def result_rows(results: list[Measured], rows: list[list[str]]) -> Rows:
-    """Return the rows for the results file: chainrule's times and their ratios to others."""
-    by_title: dict[str, list[str]] = {}
-    for title, beside, goal, value, *_ in rows:
-        if beside != "–" and value != "–":
-            by_title.setdefault(title, []).append(f"{value} × {beside} ({goal})")
-    table: Rows = {}
-    for found in results:
-        for route, times in found.times.items():
-            title = f"{found.case.title}: {route.partition('/')[2]}"
-            if route.startswith(f"{US}/"):
-                peak = found.bytes[route]
-                table[title] = {
-                    "ms": spread(time / 1e3 for time in times)[0],
-                    "MiB": "–" if peak is None else round(peak / 2**20, 1),
-                    "times faster than (goal)": "; ".join(by_title.get(title, [])),
-                }
-    return table
+#: The columns of the recorded table: a column has the best time of its routes.
+RECORDED = {
+    "dense": ("chainrule/dense",),
+    "structured": ("chainrule/structured",),
+    "csr": ("chainrule/csr",),
+    "prepared": ("chainrule/prepared",),
+    "torch": ("torch/jacrev", "torch/jacfwd", "torch/vmap(jacrev)"),
+    "jax.jit": JAX,
+    "asdex, cold": ("asdex/cold",),
+    "asdex, prepared": ("asdex/prepared", "asdex/prepared dense"),
+    "CasADi, cold": ("casadi/cold",),
+    "CasADi, warm": WARM,
+    "by hand": ("numpy/values", "numpy/dense", "numpy/blocks"),
+}
+
+
+def result_rows(found: Measured, limit: float) -> Rows:
+    """Return the row for the results file: milliseconds of each column, and MiB of chainrule's."""
+    row: dict[str, Value] = {}
+    for head, routes in RECORDED.items():
+        present = [route for route in routes if found.times.get(route)]
+        if present:
+            best = min(present, key=lambda route: median(found.times[route]))
+            row[head] = spread(time / 1e3 for time in found.times[best])[0]
+            peak = found.bytes[best]
+            if best.startswith(f"{US}/") and peak is not None:
+                row[f"{head}: MiB"] = round(peak / 2**20, 1)
+        elif any(route in found.late for route in routes):
+            row[head] = f"over {limit:.0f} s"
+    return {found.case.title: row}
 
 
 # --- the program ------------------------------------------------------------------------------------------------------
@@ -313,7 +339,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--best", action="store_true", help="use the minimum times of turns, for a busy machine")
     parser.add_argument("--peers", default=",".join(PEERS), help=f"of {','.join(PEERS)} (default: all)")
     parser.add_argument("--limit", type=float, default=300, help="time limit of an answer in seconds (default: 300)")
-    parser.add_argument("--record", action="store_true", help="record the measurements in benchmarks/results.json")
+    record_option(parser)
     arguments = parser.parse_args()
     arguments.peers = [US, *(name for name in arguments.peers.split(",") if name and name != US)]
     if unknown := set(arguments.peers) - set(PEERS):
@@ -351,11 +377,11 @@ def main() -> None:
             if matches.search(f"{case.kind} {case.title}"):
                 progress(case.title)
                 found.append(measure(case, peers, arguments.rounds, arguments.seconds, arguments.best))
-                if arguments.record and cases is CASES:
-                    record("jacobians", result_rows(found[-1:], goal_rows(found[-1:])), libraries)
+                if cases is CASES:
+                    record(arguments.record, result_rows(found[-1], arguments.limit), libraries)
         return found
 
-    results, grids = measured(CASES), measured(GRIDS)
+    results, grids = measured(CASES), measured([] if arguments.record else GRIDS)
     for peer in peers.values():
         peer.close()
     if not results:

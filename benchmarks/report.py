@@ -1,15 +1,13 @@
-"""Shared by the benchmarks: the workers' environment, tables, and the results file for the documentation."""
+"""Shared by the benchmarks: the workers' environment, tables, and the files of measurements for the documentation."""
 
 from __future__ import annotations
 
-import importlib.metadata
+import argparse
 import json
 import os
 import platform
-import re
 import sys
 from collections.abc import Iterable
-from datetime import date
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -52,52 +50,41 @@ def verdict(value: float, goal: float | None) -> str:
     return "**over**" if value > goal else "met"
 
 
-# --- results file ------------------------------------------------------------------------------------------------------
+# --- measurements ------------------------------------------------------------------------------------------------------
 
 Value = float | str | list[float]  # a number, text, or median, minimum and maximum
 Rows = dict[str, dict[str, Value]]  # by work, then by column
 
 
 def spread(values: Iterable[float], digits: int = 3) -> list[float]:
-    """Return median, minimum and maximum for the results file."""
+    """Return median, minimum and maximum."""
     found = sorted(values)
     return [float(f"{value:.{digits}g}") for value in (median(found), found[0], found[-1])]
 
 
-def record(benchmark: str, rows: Rows, libraries: Iterable[str]) -> None:
-    """Write measurements of a benchmark to ``results.json``, with machine, versions, command and date.
+def record_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--record FILE``, which `run_all.py` passes to each benchmark."""
+    parser.add_argument("--record", metavar="FILE", type=Path, help="write the measurements to a JSON file")
 
-    It is called after each work, so that an interrupted run loses nothing. Rows of earlier runs for other works remain,
-    with their dates.
+
+def record(file: Path | None, rows: Rows, libraries: Iterable[str]) -> None:
+    """Add measurements to a benchmark's file, with the names of the measured libraries.
+
+    It is called after each work, so that an interrupted run loses nothing.
 
     Args:
-        benchmark: its name in the file.
+        file: the argument of ``--record``, or None, which records nothing.
         rows: the measurements by work.
-        libraries: the distributions whose versions are recorded, in addition to NumPy.
+        libraries: the distributions that are measured, in addition to NumPy.
     """
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    used = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    versions = {name: importlib.metadata.version(name) for name in ["numpy", *libraries]}
-    run = {
-        "date": date.today().isoformat(),
-        "command": " ".join(["python", "benchmarks/" + Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "machine": f"{processor()}, {used} of {os.cpu_count()} cores",
-        "versions": {"python": platform.python_version(), **versions},
-    }
-    table: dict[str, Any] = results.setdefault(benchmark, {"runs": [], "rows": {}})
-    if run not in table["runs"]:
-        table["runs"].append(run)
-    for title, cells in rows.items():
-        table["rows"][title] = {"run": table["runs"].index(run), **cells}
-    used = sorted({row["run"] for row in table["rows"].values()})
-    table["runs"] = [table["runs"][number] for number in used]
-    for row in table["rows"].values():
-        row["run"] = used.index(row["run"])
-    text = json.dumps(results, indent=1, ensure_ascii=False)
-    text = re.sub(r"\[\s+([-\d.e,\s]+?)\s+\]", lambda numbers: f"[{' '.join(numbers[1].split())}]", text) + "\n"
-    whole = RESULTS.with_suffix(".new")
-    whole.write_text(text)
-    whole.replace(RESULTS)
+    if file is None:
+        return
+    found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"rows": {}}
+    found["libraries"] = ["python", "numpy", *libraries]
+    found["rows"] |= rows
+    whole = file.with_suffix(".new")
+    whole.write_text(json.dumps(found, ensure_ascii=False))
+    whole.replace(file)
 
 
 def processor() -> str:

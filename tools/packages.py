@@ -167,7 +167,7 @@ def diagram() -> str:
                 below = packages.index(other) > packages.index(package)
                 look = 'fill="#1f3a5f"' if below else 'fill="none" stroke="#c00" stroke-width="2"'
                 x, y = columns[other] + cell / 2, rows[package] + cell / 2
-                parts.append(f'<cycle cx="{x:g}" cy="{y:g}" r="5" {look}/>')
+                parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="5" {look}/>')
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -1,8 +1,8 @@
 """Update the benchmark tables of README.md and the documentation from benchmarks/results.json.
 
-``python tools/results.py`` updates them; with ``--check`` it only lists the pages that are out of date. The benchmarks
-write the file with ``--record``. Two comments in a page mark a table; by default it contains all columns and rows (a
-regular expression)::
+``python tools/results.py`` updates them; with ``--check`` it only lists the pages that are out of date. The file is written
+by benchmarks/run_all.py (``make bench``). It has the date, commit, machine and versions of the run, and the tables of its
+parts. Two comments in a page mark a table; by default it contains all columns and rows (a regular expression)::
 
     <!-- results: eager; columns: work | / torch | / by hand; rows: MLP|attention -->
     <!-- /results -->
@@ -37,31 +37,28 @@ def number(value: float) -> str:
     return f"{value:.3g}" if abs(value) >= 1 else f"{value:.2g}"
 
 
-def source(runs: list[dict[str, Any]]) -> str:
-    """Describe command, date, machine and versions, in one line per run."""
-    said = []
-    for run in runs:
-        versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-        said.append(f"`{run['command']}` on {run['date']}, {run['machine']}; {versions}.")
-    return "\n\n".join(said)
+def source(results: dict[str, Any], table: dict[str, Any]) -> str:
+    """Return the line below a table: its command, and the date, commit, machine and versions of the run."""
+    run, one = results["runs"][table["run"]], ", in one run of all tables" * (len(results["runs"]) == 1)
+    versions = ", ".join(f"{name} {run['versions'][name]}" for name in table["libraries"])
+    return f"`{table['command']}`{one}, on {run['date']}, commit {run['commit']}, {run['machine']}; {versions}."
 
 
 def table(what: str, results: dict[str, Any]) -> str:
     """Return the Markdown table that a comment specifies."""
     name, *wishes = (part.strip() for part in what.split(";"))
     options = dict(map(str.strip, wish.split(":", 1)) for wish in wishes)  # type: ignore[misc]
-    found = results[name]
+    found = results["tables"][name]
     rows = {title: row for title, row in found["rows"].items() if re.search(options.get("rows", ""), title)}
     if not rows:
         raise SystemExit(f"benchmarks/results.json has no rows of {name} that match {options.get('rows')!r}")
     heads = [head.strip() for head in options["columns"].split("|")] if "columns" in options else None
     if heads is None:
-        heads = ["work", *dict.fromkeys(head for row in rows.values() for head in row if head != "run")]
+        heads = ["work", *dict.fromkeys(head for row in rows.values() for head in row)]
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
     for title, row in rows.items():
         lines.append("| " + " | ".join([title, *(cell(row[head]) if head in row else "" for head in heads[1:])]) + " |")
-    used = sorted({row["run"] for row in rows.values()})
-    return "\n".join(["", *lines, "", source([found["runs"][run] for run in used]), "", ""])
+    return "\n".join(["", *lines, "", source(results, found), "", ""])
 
 
 def written(text: str, results: dict[str, Any]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import importlib.util
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -49,6 +51,13 @@ def test_imports_of_every_kind_are_read() -> None:
 
 def test_the_diagram_is_current() -> None:
     assert packages.DIAGRAM.read_text(encoding="utf-8") == packages.diagram(), "python tools/packages.py"
+
+
+def test_the_diagram_has_a_dot_for_each_import() -> None:
+    shapes = ElementTree.fromstring(packages.diagram()).iter()
+    found = collections.Counter(shape.tag.removeprefix("{http://www.w3.org/2000/svg}") for shape in shapes)
+    assert set(found) == {"svg", "title", "rect", "text", "circle"}, "browsers ignore unknown elements"
+    assert found["circle"] == sum(map(len, packages.uses().values()))
 
 
 def test_imports_from_higher_levels_have_a_reason() -> None:

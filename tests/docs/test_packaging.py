@@ -87,6 +87,34 @@ def test_versions_agree() -> None:
     assert f"\nversion: {cr.__version__}\n" in citation
 
 
+def test_badges_agree_with_the_metadata() -> None:
+    badges = re.findall(r"!\[([^\]]+)\]\(https://img\.shields\.io/badge/([^)]+)\)", README)
+    assert README.count("img.shields.io") == len(badges) == 4, (
+        "badges are static: the repository's address is not known"
+    )
+    classifiers = SETTINGS["project"]["classifiers"]
+    versions = [c.rpartition(" ")[2] for c in classifiers if re.search(r":: 3\.\d+$", c)]
+    status = next(c for c in classifiers if c.startswith("Development Status"))
+    assert dict(badges) == {
+        f"Licence: {SETTINGS['project']['license']}": f"licence-{SETTINGS['project']['license'].replace('-', '--')}-blue",
+        f"Python {', '.join(versions)}": f"Python-{'_%7C_'.join(versions)}-blue",
+        f"Status: {status.rpartition(' ')[2].lower()}": "status-alpha-orange",
+        "Types: mypy strict": "types-mypy_strict-blue",
+    }
+    assert SETTINGS["tool"]["mypy"]["strict"] is True
+
+
+def test_the_readme_links_the_answer_to_every_question() -> None:
+    page = (ROOT / "docs" / "support.md").read_text(encoding="utf-8")
+    questions = re.findall(r"^## (.+\?)$", page, re.MULTILINE)
+    assert len(questions) == 10
+    anchors = {re.sub(r"[^\w\s-]", "", question).lower().replace(" ", "-") for question in questions}
+    linked = set(re.findall(r"\(docs/support\.md#([\w-]+)\)", README))
+    assert linked <= anchors
+    assert anchors - linked == {"what-are-the-limits", "what-about-security"}
+    assert "(#limits)" in README and "\n## Limits\n" in README and "(SECURITY.md)" in README
+
+
 def test_this_python_is_found() -> None:
     assert sys.version_info[:2] in pythons()
 

@@ -53,21 +53,67 @@ def test_the_readme_stays_short() -> None:
     assert len(re.sub(r"<!-- results: .*?<!-- /results -->", "", text, flags=re.DOTALL).split()) <= 1_300
 
 
-def test_a_run_is_recorded_work_by_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check that an interrupted run keeps its results, and that only rows of the same run share its entry."""
+def test_a_benchmark_is_recorded_work_by_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that an interrupted benchmark keeps its results."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    report, file = importlib.import_module("report"), tmp_path / "results.json"
-    monkeypatch.setattr(report, "RESULTS", file)
-    tables = []
-    for command, works in (("first", "ab"), ("second", "bc")):
-        monkeypatch.setattr("sys.argv", [command])
-        for work in works:
-            report.record("a benchmark", {work: {"ms": [1.0, 0.5, 2.0], "by": command}}, [])
-            tables.append(json.loads(file.read_text())["a benchmark"])
-    assert [sorted(table["rows"]) for table in tables] == [["a"], ["a", "b"], ["a", "b"], ["a", "b", "c"]]
-    commands = [run["command"].split("/")[1] for run in tables[-1]["runs"]]
-    assert commands == ["first", "second"] and len(tables[1]["runs"]) == 1
-    assert {work: commands[row["run"]] for work, row in tables[-1]["rows"].items()} == {
-        "a": "first", "b": "second", "c": "second",
-    }  # fmt: skip
-    assert os.listdir(tmp_path) == ["results.json"]
+    report, file = importlib.import_module("report"), tmp_path / "part.json"
+    for count, work in enumerate("ab", 1):
+        report.record(file, {work: {"ms": [1.0, 0.5, 2.0]}}, ["torch"])
+        table = json.loads(file.read_text())
+        assert list(table["rows"]) == list("ab"[:count]) and table["libraries"] == ["python", "numpy", "torch"]
+    report.record(None, {"c": {"ms": 1.0}}, [])
+    assert os.listdir(tmp_path) == ["part.json"]
+
+
+PART = """
+import json, pathlib, sys
+file = pathlib.Path(sys.argv[sys.argv.index("--record") + 1])
+file.write_text(json.dumps({"rows": {"work": {"ms": 1.5}}, "libraries": ["python", "numpy"]}))
+sys.exit(pathlib.Path(__file__).stem == "second" and not pathlib.Path("repaired").exists())
+"""
+
+
+def test_one_run_writes_all_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run two parts of which one fails: nothing is written until it is repeated, and then both parts are of one run."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    run_all = importlib.import_module("run_all")
+    results, folder = tmp_path / "benchmarks" / "results.json", tmp_path / "build"
+    results.parent.mkdir()
+    for name in ("first", "second"):
+        (results.parent / f"{name}.py").write_text(PART)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "results.py").write_text("")
+    for name, value in (("ROOT", tmp_path), ("RESULTS", results), ("FOLDER", folder), ("LIBRARIES", ("numpy",))):
+        monkeypatch.setattr(run_all, name, value)
+    monkeypatch.setattr(run_all, "PARTS", {"first": "--rounds 3", "second": "--rounds 2"})
+
+    monkeypatch.setattr("sys.argv", ["run_all.py"])
+    with pytest.raises(SystemExit, match=r"results\.json is unchanged: second has no result"):
+        run_all.main()
+    assert not results.exists()
+    (tmp_path / "repaired").touch()
+    monkeypatch.setattr("sys.argv", ["run_all.py", "--only", "second", "--rounds", "1"])
+    assert run_all.main() == 0
+    found = json.loads(results.read_text())
+    assert len(found["runs"]) == 1 and set(found["runs"][0]) == {"date", "commit", "machine", "versions"}
+    commands = {name: (table["run"], table["command"]) for name, table in found["tables"].items()}
+    assert commands == {
+        "first": (0, "python benchmarks/first.py --rounds 3"),
+        "second": (0, "python benchmarks/second.py --rounds 1"),
+    }
+
+    monkeypatch.setattr(run_all, "commit", lambda: "another commit")
+    with pytest.raises(SystemExit, match="first has no result"):
+        run_all.main()
+
+
+def test_every_part_and_option_of_a_run_exists() -> None:
+    """Check the parts against the scripts, without running them."""
+    text = (ROOT / "benchmarks" / "run_all.py").read_text(encoding="utf-8")
+    parts = dict(re.findall(r'^    "(\w+)": "(--.*)",$', text, re.MULTILINE))
+    tables = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))["tables"]
+    assert list(parts) == list(tables)
+    for name, arguments in parts.items():
+        script = (ROOT / "benchmarks" / f"{name}.py").read_text(encoding="utf-8")
+        assert all(f'"{option}"' in script for option in re.findall(r"--\w+", arguments)), name
+        assert "record_option(parser)" in script

@@ -185,6 +185,8 @@ def test_json_can_not_end_its_element():
         ([2.5e12], "2.500e12"),
         ([-9.47e-05, 0.3], "−9.470e−5"),
         ([5e-4, 0.1234], "0.0005"),
+        ([-0.0004012, 0.3], "−4.012e−4"),
+        ([0.0053412, 1.0], "5.341e−3"),
         ([0.0123456, 1.0], "0.0123"),
         ([float("nan"), 1.0], "nan"),
         ([float("-inf"), 1.0], "−inf"),
@@ -263,6 +265,23 @@ def test_odd_programs_have_a_page(name, y, g, wrt, off):
         assert "diting is off" in text and off in text
 
 
+def test_the_reason_why_editing_is_off_names_the_node():
+    x = torch.ones(200, requires_grad=True)
+    hidden = torch.tanh(x)
+    total = hidden.sum()
+    flow = flow_of(explain(total, wrt=[x]).to_dict(), detailed=EDITED)
+    assert flow.off.startswith("editing is off: in step 2, TanhBackward0 of hidden, its Jacobian has 40,000 numbers")
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_a_formula_that_omits_a_special_case_says_so_beside_its_numbers():
+    x = torch.tensor([-1.0, 4.0], requires_grad=True)
+    page = explanation_html(explain(torch.relu(x).sqrt().sum()))
+    assert page.count("at these numbers the rule handles a special case") == 2  # beside the equation and in the step
+    page = explanation_html(explain(torch.maximum(x, torch.zeros(2)).sqrt().sum()))
+    assert "special case" not in page
+
+
 def test_what_a_hook_changed_is_not_offered_for_editing():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     h = x * 2
@@ -271,4 +290,4 @@ def test_what_a_hook_changed_is_not_offered_for_editing():
     plan = explain(y, grad=torch.ones(2), wrt=[x]).to_dict()
     flow = flow_of(plan, detailed=EDITED)
     assert not flow.editable
-    assert "editing is off" in flow.off
+    assert "editing is off: a hook changed the gradient of h" in flow.off

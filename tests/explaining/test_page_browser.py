@@ -246,6 +246,19 @@ def test_edits_pass_through_float32_and_several_steps(visit):
     agree(page, made([1.0, -3.5]).to_dict(), rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_edits_keep_the_nan_of_zero_times_infinity(visit):
+    p = torch.tensor([0.0, 0.5], requires_grad=True)
+    y = torch.tensor([0.0, 1.0]) * torch.log(p)
+    page = visit(explanation_html(explain(y, grad=torch.tensor([1.0, 1.0]), wrt=[p])))
+    key = next(key for key in numbers(page) if key.startswith("g."))
+    assert page.locator("[data-check]").inner_text() == "✓"
+    edit(page, 1, "3")
+    assert np.array_equal(numbers(page)[key], [np.nan, 6], equal_nan=True)
+    edit(page, 0, "2")
+    assert np.array_equal(numbers(page)[key], [np.nan, 6], equal_nan=True)
+
+
 def test_slices_of_the_jacobian(visit, outer_page):
     page = visit(outer_page)
     picker = page.locator("#whole .picker")

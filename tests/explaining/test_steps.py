@@ -286,6 +286,46 @@ def test_nan_and_infinity_survive():
     assert gradient[:2] == ["inf", "nan"] and "nan" in text
 
 
+def test_a_loss_that_is_summed_in_a_loop_keeps_its_name():
+    def total(w):
+        loss = 0.0
+        for row in np.eye(3):
+            loss += np.sum((row * w) ** 2)
+        return loss
+
+    e = cr.explain(total)(np.ones(3))
+    assert [value.name for value in e.outputs] == ["loss"] and "What loss.backward() computes for w" in str(e)
+
+
+def test_small_numbers_of_the_text_have_three_digits():
+    x = cr.tensor([0.00040129, 0.3], requires_grad=True)
+    assert "[0.000401 0.3     ]" in str(cr.explain((x * x).sum() / 2, wrt=[x]))
+
+
+def test_the_first_nan_has_a_note_with_the_reason():
+    t, p = np.array([0.0, 1.0]), np.array([0.0, 0.5])
+    with np.errstate(all="ignore"):
+        e = cr.explain(lambda p: np.sum(t * np.log(np.abs(p))))(p)
+    assert "numbers    t1ˉ[0] = 0 / 0 = nan" in str(e)
+    notes = [note for step in e.steps for note in step.notes]
+    assert len(notes) == 1 and notes[0] in e.steps[2].notes and e.steps[2].op == "log"
+    assert notes[0].startswith("t1ˉ[0] is the first nan of this pass: there t2ˉ is 0 and the slope of log is infinite")
+    assert "x * log(y) at 0 is xlogy(x, y)" in notes[0]
+
+
+def test_nan_that_was_given_or_is_an_operand_is_not_blamed_on_the_rule():
+    x = cr.tensor([np.nan, 2.0], requires_grad=True)
+    e = cr.explain((x * x).sum())
+    assert e.steps[1].notes == ["xˉ[0] is the first nan of this pass: an operand is nan"]
+    x = leaf(2)
+    assert all(not step.notes for step in cr.explain(cr.exp(x * 2), grad=[np.nan, 1.0]).steps)
+
+
+def test_negative_zero_has_the_sign_of_the_other_numbers():
+    x = leaf(2)
+    assert "xˉ[0] = −1 · 0 = −0" in str(cr.explain(x * cr.tensor([0.0, 1.0]), grad=[-1.0, 1.0]))
+
+
 @pytest.mark.parametrize(
     "gradient", [[1, 2, 3], np.array([1, 2, 3]), cr.tensor([1, 2, 3]), np.array([1.0, 2, 3]), [cr.tensor([1.0, 2, 3])]]
 )

@@ -244,3 +244,28 @@ def test_repr() -> None:
     prepared = cr.prepare_hessian(lagrangian, np.zeros(60), args=(1.0, np.zeros(38)))
     assert repr(prepared) == "<prepared Hessian of 60 × 60: 60 entries>"
     assert prepared.sparsity.nnz == 60
+
+
+#: the functions that a message about layout="csr" inside compile names, by their APIs
+PRODUCTS: dict[str, tuple[str, Any]] = {
+    "hessian": ("chainrule.func.hvp(f, (x,), (v,))", lambda f, x, v: cr.func.hvp(f, (x,), (v,))[0]),
+    "jacobian": ("chainrule.func.jvp(f, (x,), (v,))", lambda f, x, v: cr.func.jvp(f, (x,), (v,))[1]),
+}
+
+
+@pytest.mark.parametrize("api", PRODUCTS)
+def test_a_compiled_csr_layout_names_functions_that_work(api: str) -> None:
+    x, v = np.linspace(0.5, 1.5, 7), np.arange(7.0)
+    f: Any = FUNCTIONS["chain"][0] if api == "hessian" else lambda x: x[1:] * x[:-1]
+    compiled = cr.compile(getattr(cr, api)(f, layout="csr"))
+    with pytest.warns(UserWarning, match=rf"^compile: {api}\(<lambda>\) runs eagerly in every call") as caught:
+        matrix = compiled(x)
+    J, message = api[0].upper(), str(caught[0].message)
+    assert f"Write {J} = chainrule.prepare_{api}(f, x) once, and call {J}(x)" in message
+    prepared = getattr(cr, f"prepare_{api}")(f, x)(x)
+    np.testing.assert_allclose(prepared.toarray(), matrix.toarray())
+    text, product = PRODUCTS[api]
+    assert text in message
+    fast: Any = cr.compile(lambda x, v: product(f, x, v))
+    fast(x, v)
+    np.testing.assert_allclose(fast(x, v), matrix @ v)

@@ -39,6 +39,12 @@ if (window.self !== window.top) {
   for (const link of document.links) link.target = "_top";  // links to the steps open the full page
 }
 """
+# A page around the display of an object that a notebook shows.
+NOTEBOOK = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>chainrule</title>'
+    """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">"""
+    "<body style='margin:1rem'>{}</body></html>"
+)
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 GALLERY = {path.stem for path in (ROOT / "docs" / "gallery").glob("*.md")}  # the examples with a page in the gallery
 
@@ -92,16 +98,32 @@ BOOST = {
 BOOST |= {"reference/rules": 0.3, "adr/": 0.3, "changelog": 0.2, "performance": 0.5, "compat": 0.5}
 
 
+#: Pages with wide contents, and the sidebars that they do not have.
+WIDE = {
+    "index.md": ["navigation", "toc"],
+    "explained/index.md": ["toc"],
+    "operators.md": ["toc"],
+    "performance.md": ["toc"],
+}
+
+
 def on_page_markdown(text: str, page: Any, config: Any, files: Any) -> str:
     """Redirect links to example files to their pages, and replace the markers."""
     for start, boost in BOOST.items():
         if page.file.src_uri.startswith(start):
             page.meta.setdefault("search", {})["boost"] = boost
+    if page.file.src_uri in WIDE:
+        page.meta["hide"] = WIDE[page.file.src_uri]
     text = re.sub(r"\]\(((?:\.\./)+)examples/(\w+)\.py\)", _example, text)
     text = re.sub(r"<!-- script: (\w+) -->", lambda m: _script(m[1]), text)
     if "<!-- picture: " in text or "<!-- explained: " in text:
         text = _with_explanations(text, page, config, files)
     return text
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    """Remove the backslash of ``\\|`` in the code of tables, which GitHub needs and Markdown's tables keep."""
+    return re.sub(r"<code>[^<]*</code>", lambda code: code[0].replace("\\|", "|"), html)
 
 
 def _with_explanations(text: str, page: Any, config: Any, files: Any) -> str:
@@ -124,12 +146,13 @@ def _frame(block: blocks.Block, number: int, page: Any, config: Any, files: Any)
     """Generate the page of an explanation, and return a frame that shows its main part."""
     name = f"{Path(page.file.src_uri).stem}-{number}.html"
     folder = os.path.dirname(page.file.src_uri)
-    files.append(File.generated(config, f"{folder}/{name}", content=_framed(block.value.to_html())))
+    whole = hasattr(block.value, "to_html")
+    content = block.value.to_html() if whole else NOTEBOOK.format(block.value._repr_html_())
+    files.append(File.generated(config, os.path.join(folder, name), content=_framed(content)))
     title = html.escape(block.title or "The steps, with their numbers")
-    return (
-        f'<iframe class="explained" src="{name}" title="{title}" scrolling="no"></iframe>\n\n'
-        f'<p class="alone"><a href="{name}">The whole explanation: its steps one by one, the Jacobians, all values</a></p>'
-    )
+    frame = f'<iframe class="explained" src="{name}" title="{title}" scrolling="no"></iframe>\n'
+    link = f'<a href="{name}">The whole explanation: its steps one by one, the Jacobians, all values</a>'
+    return frame + f'\n<p class="alone">{link}</p>' * whole
 
 
 def _framed(content: str) -> str:

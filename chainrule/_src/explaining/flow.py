@@ -86,8 +86,7 @@ def flow_of(plan: JSONObject, *, detailed: int) -> Flow:
     _run(plan, flow)
     flow.editable = any(value not in flow.stale for value in plan["gradients"]) and bool(plan["seed"])
     if not flow.editable:
-        reasons = [*flow.why_not.values(), *flow.stale.values(), "no gradient depends on it"]
-        flow.off = f"editing is off: {reasons[0]}"
+        flow.off = f"editing is off: {next(iter(flow.stale.values()), 'no gradient depends on the output')}"
     return flow
 
 
@@ -153,7 +152,10 @@ def _run(plan: JSONObject, flow: Flow) -> None:
         compare(step["output"], step["upstream"])
         before = next((flow.stale[key] for key in step["outputs"] if key in flow.stale), None)
         for j, arrow in enumerate(step["arrows"]):
-            why = before or flow.why_not.get((at, j))
+            here = flow.why_not.get((at, j))
+            why = before or (
+                here and f"in step {step['index']}, {step['node']} of {plan['values'][step['output']]['name']}, {here}"
+            )
             if why is not None:
                 flow.stale.setdefault(arrow["input"], why)
             elif step["output"] in stacks:

@@ -192,7 +192,7 @@ def _derivation(plan: JSONObject) -> Iterator[str]:
         if not hidden or not room // 2 <= at < room // 2 + hidden:
             short = _inline(arrow["downstream"], f"a{step['index']}.{j}")
             link = f"<a class='tag' href='#step-{step['index']}'>{escape(step['call'] or step['op'])}</a>"
-            yield f"<span class='eq'>{sections.rule_html(arrow)}{short}</span>{link}"
+            yield f"<span class='eq'>{sections.rule_html(arrow)}{short}</span>{link}{sections.arrow_note(arrow)}"
     for key in list(several)[:3]:
         yield _sum_line(plan, key, several[key])
 

@@ -13,6 +13,8 @@ import numpy as np
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.explaining import rules
 from chainrule._src.explaining.calls import calls_of
+from chainrule._src.explaining.diagnosis.anomalies import advice_of
+from chainrule._src.explaining.notation import bar
 from chainrule._src.explaining.steps import Arrow, Step
 from chainrule._src.explaining.sweep import RuleRecord
 from chainrule._src.explaining.values import Value, Values, node_outputs
@@ -69,6 +71,7 @@ class RecordedPass:
             for step in oldest_first[call.start : call.stop]:
                 step.call = call.name
         self._note_hooks()
+        self._note_nan()
 
     def _add(self, record: RuleRecord) -> None:
         """Append the step of a rule that ran."""
@@ -113,6 +116,16 @@ class RecordedPass:
             if type(value.edge) is Leaf and last and value.edge.hooks is not None and value.edge.hooks.tensor:
                 self.steps[last - 1].notes.append(f"hooks on {value.name} ran: its gradient {made}")
 
+    def _note_nan(self) -> None:
+        """Add a note to the step whose rule computes the first NaN of the pass."""
+        for step in self.steps:
+            if any(_has_nan(g) for g in step.upstreams):
+                return
+            found = next((arrow for arrow in step.arrows if _has_nan(arrow.downstream)), None)
+            if found is not None:
+                step.notes.append(_about_nan(found))
+                return
+
     def terms_of(self, value: Value) -> list[tuple[int, str, NumpyArray]]:
         """Return the terms of a value's cotangent: ``(step index, operand, array)``, with index 0 for the given gradient."""
         return self._terms.get(value.edge, [])
@@ -134,3 +147,24 @@ class RecordedPass:
     def is_named(self, value: Value) -> bool:
         """Return whether a variable of the program holds the value."""
         return value.edge in self._values.held
+
+
+def _has_nan(x: object) -> bool:
+    return type(x) is np.ndarray and x.dtype.kind in "fc" and bool(np.isnan(x).any())
+
+
+def _about_nan(arrow: Arrow) -> str:
+    """Return where an arrow has its first NaN, from which numbers, and how to avoid it."""
+    step, down = arrow.step, arrow.downstream
+    index = tuple(int(i) for i in np.argwhere(np.isnan(down))[0])
+    note = f"{bar(arrow.input.identifier)}{list(index) if index else ''} is the first nan of this pass"
+    numbers: dict[str, float] = {}
+    for name, x in zip(step.prim.operands, step.operands):
+        if step.prim.kind == "elementwise" and getattr(x, "shape", None) == down.shape:
+            numbers[name] = np.asarray(x)[index].item()
+    if any(x != x for x in numbers.values()):
+        return f"{note}: an operand is nan"
+    if numbers and step.upstream.shape == down.shape and step.upstream[index] == 0:
+        note += f": there {bar(step.output.identifier)} is 0 and the slope of {step.op} is infinite, and 0 · ∞ is nan"
+    advice = advice_of(step.prim, numbers)
+    return f"{note}.{advice}" if advice else note

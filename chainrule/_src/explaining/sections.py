@@ -100,7 +100,7 @@ def _body(plan: JSONObject, flow: Flow, at: int, step: JSONObject) -> str:
         f"{name_math(v['name'])} is a constant here{': ' * bool(v['why_constant'])}{escape(v['why_constant'] or '')}"
         for v in (plan["values"][key] for key in step["constants"])
     )
-    notes = [f"{constants}."] * bool(constants) + [escape(note) for note in step["notes"]]
+    notes = [f"{constants}."] * bool(constants) + [mark_bars(note) for note in step["notes"]]
     return (
         f"<p class='doc'>{escape(step['doc'])}</p>" * bool(step["doc"])
         + f"{location_html(step['line'])}{_upstream(plan, step, output)}{arrows}"
@@ -157,10 +157,15 @@ def _arrow(plan: JSONObject, flow: Flow, at: int, step: JSONObject, j: int) -> s
     unbroadcast_note, stale_note = (f"<p class='note'>{escape(note)}</p>" if note else "" for note in notes)
     listed = "".join(f"<dt>{name}</dt><dd>{said}</dd>" for name, said in forms.items() if said)
     return (
-        f"<div class='arrow'><div class='formula'>{rule_html(arrow, display=True)}</div><dl class='forms'>{listed}</dl>"
+        f"<div class='arrow'><div class='formula'>{rule_html(arrow, display=True)}</div>{arrow_note(arrow)}<dl class='forms'>{listed}</dl>"
         f"{unbroadcast_note}<div class='row'>{upstream}{_sign('⟶')}{result}</div>"
         f"{_one_element(found, step['upstream'], value, key, arrow)}{inside}{stale_note}</div>"
     )
+
+
+def arrow_note(arrow: JSONObject) -> str:
+    """Return why a rule has no formula, or why its formula differs from the numbers beside it; '' if they agree."""
+    return f"<p class='note'>{escape(arrow['note'])}</p>" if arrow["note"] else ""
 
 
 def _count(size: int) -> str:

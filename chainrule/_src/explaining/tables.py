@@ -15,7 +15,8 @@ from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.markup import escape
 
 MOST_DECIMALS = 4
-SMALL = 1e-3  # smaller numbers use powers of ten if rounding to decimals would change them by more than 1 %
+DIGITS = 3  # a number with fewer significant digits uses a power of ten, unless its decimals are exact
+EXACT = 3e-8  # relative error up to which decimals are exact, about that of float32
 FIGURE, POINT = "\u2007", "\u2008"  # spaces as wide as a digit and as a point
 TALL, SHOWN = 16, 8  # most rows of a table that is shown whole; rows of a longer one
 
@@ -48,13 +49,19 @@ def decimals_of(numbers: Sequence[float]) -> int:
     for item in numbers:
         if not isinstance(item, float) or not math.isfinite(item):
             continue
-        while wanted < MOST_DECIMALS and abs(round(item, wanted) - item) > 3e-8 * abs(item):
+        while wanted < MOST_DECIMALS and abs(round(item, wanted) - item) > EXACT * abs(item):
             wanted += 1
     return wanted
 
 
 def format_number(item: float, places: int, *, single: bool = False) -> str:
-    """Format a number with ``places`` decimals (fewer beyond the precision of float32), or with a power of ten if it is small."""
+    """Format a number with ``places`` decimals (fewer beyond the precision of float32), or with a power of ten.
+
+    Powers of ten are for large numbers, and for small ones that would have fewer than three significant digits.
+
+    >>> format_number(-0.0004012, 4), format_number(0.0004, 4), format_number(0.0123456, 4)
+    ('−4.012e−4', '0.0004', '0.0123')
+    """
     if not isinstance(item, float):
         return str(item)
     if math.isnan(item):
@@ -63,7 +70,7 @@ def format_number(item: float, places: int, *, single: bool = False) -> str:
         return "inf" if item > 0 else "−inf"
     size = abs(item)
     known = min(places, max(8 - len(str(int(size))), 0)) if single else places
-    if size >= 1e9 or (size < SMALL and abs(round(item, known) - item) > 0.01 * size):
+    if size >= 1e9 or (size < 10 ** (DIGITS - 1 - known) and abs(round(item, known) - item) > EXACT * size):
         mantissa, exponent = f"{item:.3e}".split("e")
         text = f"{mantissa}e{int(exponent)}"
     else:

@@ -94,10 +94,21 @@ def _array(style: str, label: str, x: NumpyArray, compact: bool = False) -> Iter
     if x.ndim > 2 and x.size > 24:
         label += f"{_shape(x)}; [{'0, ' * (x.ndim - 2)}:, :] is "
         x = x[(0,) * (x.ndim - 2)]
-    options: Params = {"threshold": 48 if compact else 96, "edgeitems": 2 if compact else 3, "precision": 4}
+    options: Params = {"threshold": 48 if compact else 96, "edgeitems": 2 if compact else 3, "precision": _decimals(x)}
     rows = np.array2string(x, max_line_width=WIDTH - text_columns(label), suppress_small=False, **options).split("\n")
     for i, row in enumerate(rows):
         yield style, _cut((label if i == 0 else " " * text_columns(label)) + row)
+
+
+def _decimals(x: NumpyArray) -> int:
+    """Return the decimals that show three significant digits of each number, for `np.array2string`.
+
+    NumPy uses powers of ten if a number is below 1e-4, or if the sizes differ by more than 1000.
+    """
+    sizes = np.abs(x[np.isfinite(x) & (x != 0)]) if x.dtype.kind in "fc" else x[:0]
+    if sizes.size == 0 or sizes.min() < 1e-4 or sizes.max() > 1000 * sizes.min():
+        return 4
+    return int(np.clip(2 - np.floor(np.log10(sizes.min())), 4, 6))
 
 
 # -- steps ---------------------------------------------------------------------------------------------------------------
@@ -140,7 +151,7 @@ def _brief_step(step: Step, e: ExplanationData) -> Iterator[Line]:
 
 def _range(x: Any) -> str:
     if x.size <= 2:
-        return "= " + np.array2string(x, precision=4)
+        return "= " + np.array2string(x, precision=_decimals(x))
     if x.dtype.kind != "f" or not np.isfinite(x).all():
         return "with nan or inf" if x.dtype.kind == "f" else ""
     return f"all {x.min():.3g}" if x.min() == x.max() else f"from {x.min():.3g} to {x.max():.3g}"

@@ -67,7 +67,7 @@ def _step(step: Step, budget: list[int], walk: Walk | None) -> JSONObject:
         "terms": [{"from": index, "operand": operand, "array": array_dict(g)} for index, operand, g in step.terms],
         "arrows": [_arrow(arrow, budget, walk) for arrow in step.arrows],
         "constants": [v.id for v in step.constants],
-        "notes": list(dict.fromkeys([*step.notes, *(a.words for a in step.arrows if a.words)])),
+        "notes": list(step.notes),
     }
 
 
@@ -80,6 +80,7 @@ def _arrow(arrow: Arrow, budget: list[int], walk: Walk | None) -> JSONObject:
         **attributes_dict(arrow, "operand", "jacobian_size", "structure", "structure_text", "built", "unbroadcast"),
         "numbers": None if walk is None else arrow.numbers,
         "input": arrow.input.id,
+        "note": arrow.words,
         "jacobian_shape": list(arrow.jacobian_shape),
         "rule": {kind: getattr(arrow, f"rule_{kind}") for kind in (forms if walk is not None else forms[:1])},
         "element": dict.fromkeys(_FORMS) if walk is None else attributes_dict(walk.jacobian(arrow), *_FORMS),

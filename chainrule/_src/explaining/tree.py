@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
@@ -126,7 +127,11 @@ def of_numpy(node: object) -> TypeGuard[ast.Attribute]:
 
 def constant_node(x: Any) -> ast.expr:
     """Return a plain number as an expression."""
-    return ast.UnaryOp(ast.USub(), ast.Constant(-x)) if not isinstance(x, complex) and x < 0 else ast.Constant(x)
+    if isinstance(x, float) and x == 0:
+        negative = math.copysign(1, x) < 0
+    else:
+        negative = not isinstance(x, complex) and x < 0
+    return ast.UnaryOp(ast.USub(), ast.Constant(-x)) if negative else ast.Constant(x)
 
 
 def product_node(left: ast.expr, right: ast.expr) -> ast.BinOp:

@@ -127,7 +127,7 @@ def jacobian(
     if more:
         raise errors.jacobian_several("jacobian", 1 + len(more))
     if x is None and callable(y) and not isinstance(y, Tensor):
-        return functools.partial(
+        return _function_of_x(
             jacobian, y, layout=layout, strategy=strategy, create_graph=create_graph, hstack=hstack, mode=mode,
             chunk_size=chunk_size, sparsity=sparsity, check=check, memory=memory,
         )  # fmt: skip
@@ -303,7 +303,7 @@ def hessian(
             return hessian_function(func, x if argnums is None else argnums)
         if argnums is not None or x != 0:
             raise errors.hessian_options()
-        return functools.partial(
+        return _function_of_x(
             hessian, func, layout=layout, strategy=strategy, create_graph=create_graph, hstack=hstack, sparsity=sparsity,
             check=check, memory=memory,
         )  # fmt: skip
@@ -312,6 +312,13 @@ def hessian(
     several = type(x) is tuple
     gradient = gradient_function("hessian(f, x)", func, tuple(range(len(x))) if several else 0)
     return options.compute("hessian", gradient, x)
+
+
+def _function_of_x(api: AnyFunction, f: AnyFunction, **options: Any) -> Any:
+    """Return ``jacobian`` or ``hessian`` as a function of x; messages call it ``hessian(f)``."""
+    found = functools.partial(api, f, **options)
+    found.__name__ = f"{api.__name__}({errors.function_name(f)})"  # type: ignore[attr-defined]
+    return found
 
 
 def _is_argnums(x: object) -> bool:

@@ -166,10 +166,11 @@ def jacobian_sum(left: Any, right: Any) -> ValueError:
 
 
 def jacobian_compiled(prepare: str) -> TypeError:
+    J, product = ("J", "jvp(f, (x,), (v,))") if prepare == "prepare_jacobian" else ("H", "hvp(f, (x,), (v,))")
     return TypeError(
-        f"a SciPy array needs plain numbers, and compile traces values{bracketed(user_line())}. chainrule.{prepare}(f, x) "
-        "finds the sparsity pattern once and compiles the computation of the entries; inside compile use "
-        "layout='structured' or layout='dense'."
+        f"layout='csr' is a SciPy array of plain numbers, and compile traces values{bracketed(user_line())}. Write "
+        f"{J} = chainrule.{prepare}(f, x) once, and call {J}(x): it finds the sparsity pattern once and compiles the computation "
+        f"of the entries. Inside a compiled function use layout='dense', or compute a product by chainrule.func.{product}."
     )
 
 

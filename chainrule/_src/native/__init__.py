@@ -117,7 +117,7 @@ def slow_reason() -> str:
         return ""
     reason = why_not if len(why_not) < 200 else why_not[:200] + " …"
     return (
-        f"chainrule runs without its C extension: {reason}. The results are the same, but operations take 5 to 12 times as "
-        "long, and compiled functions 26 to 35 times. Install a C compiler, and then chainrule again. CHAINRULE_NATIVE=0 in the "
+        f"chainrule runs without its C extension: {reason}. The results are the same, but small operations and compiled "
+        "functions take many times as long. Install a C compiler, and then chainrule again. CHAINRULE_NATIVE=0 in the "
         "environment disables the extension and this warning."
     )

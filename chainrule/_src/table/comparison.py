@@ -23,6 +23,10 @@ from chainrule._src.table.arithmetic import masked
 ndarray = np.ndarray
 
 
+#: the cotangent of an operand that is not chosen is 0, also if g is infinite: 0 * g would be nan
+_MASKED = "np.where({}, 0, np.where(x == y, 0.5 * g, g))"
+
+
 def _tie_share(g: AnyArray, tie: object, behind: object) -> AnyArray:
     """Return an operand's share of the cotangent: half at a tie, none where ``behind`` holds."""
     g = masked(np.logical_not(behind), g)
@@ -33,7 +37,7 @@ def _tie_share(g: AnyArray, tie: object, behind: object) -> AnyArray:
 @elementwise(
     np.maximum,
     vjp={"x": lambda g, x, y: _tie_share(g, x == y, x < y), "y": lambda g, x, y: _tie_share(g, x == y, y < x)},
-    formula={"x": "g * ((x > y) + 0.5 * (x == y))", "y": "g * ((y > x) + 0.5 * (x == y))"},
+    formula={"x": _MASKED.format("x < y"), "y": _MASKED.format("y < x")},
     accepts="biuf",
 )
 def maximum(x: AnyArray, y: AnyArray) -> None:
@@ -44,7 +48,7 @@ def maximum(x: AnyArray, y: AnyArray) -> None:
 @elementwise(
     np.minimum,
     vjp={"x": lambda g, x, y: _tie_share(g, x == y, x > y), "y": lambda g, x, y: _tie_share(g, x == y, y > x)},
-    formula={"x": "g * ((x < y) + 0.5 * (x == y))", "y": "g * ((y < x) + 0.5 * (x == y))"},
+    formula={"x": _MASKED.format("x > y"), "y": _MASKED.format("y > x")},
     accepts="biuf",
 )
 def minimum(x: AnyArray, y: AnyArray) -> None:

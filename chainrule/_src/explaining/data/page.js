@@ -21,7 +21,7 @@
     if (!Number.isFinite(item)) return item > 0 ? "inf" : "−inf";
     const size = Math.abs(item);
     const known = single ? Math.min(places, Math.max(8 - String(Math.trunc(size)).length, 0)) : places;
-    let text = size >= 1e9 || (size < 1e-3 && Math.abs(Number(item.toFixed(known)) - item) > 0.01 * size)
+    let text = size >= 1e9 || (size < 10 ** (2 - known) && Math.abs(Number(item.toFixed(known)) - item) > 3e-8 * size)
       ? item.toExponential(3).replace("e+", "e")
       : item.toFixed(known) + "\u2007".repeat(places - known) + (places > known && !known ? "\u2008" : "");
     if (Number(text) === 0) text = text.replace("-", "");
@@ -41,9 +41,10 @@
   // -- the pass ------------------------------------------------------------------------------------------------------
   // Every number is the recorded number plus the contribution of the change of the gradient, so numbers that do not depend
   // on an edit keep every digit. If the recorded number is not finite, the sum is recomputed.
-  function pull(map, g) {
+  // A change of 0 changes nothing, but a gradient of 0 times an infinite slope is nan, as in the rule.
+  function pull(map, g, { whole = false } = {}) {
     const result = new Float64Array(map.n[1]);
-    for (let k = 0; k < map.v.length; k++) if (g[map.o[k]] !== 0) result[map.i[k]] += g[map.o[k]] * map.v[k];
+    for (let k = 0; k < map.v.length; k++) if (whole || g[map.o[k]] !== 0) result[map.i[k]] += g[map.o[k]] * map.v[k];
     return result;
   }
 
@@ -73,7 +74,7 @@
       step.arrows.forEach((arrow, j) => {
         if (!arrow.map) return;
         const into = plan.values[arrow.in];
-        const delta = pull(arrow.map, change[step.out]), all = pull(arrow.map, whole[step.out]);
+        const delta = pull(arrow.map, change[step.out]), all = pull(arrow.map, whole[step.out], { whole: true });
         numbers[`a${step.index}.${j}`] = moved(arrow.base, delta, all, into.single);
         add(change, arrow.in, delta);
         add(whole, arrow.in, all);
@@ -163,7 +164,7 @@
     if (!result) return;
     const sum = new Float64Array(result.length);
     for (const total of plan.totals) if (total.in === key && current[total.out]) pull(total.map, current[total.out]).forEach((n, k) => { sum[k] += n; });
-    const scale = result.reduce((most, n) => Math.max(most, Math.abs(n)), 1e-30);
+    const scale = result.reduce((most, n) => (Number.isFinite(n) ? Math.max(most, Math.abs(n)) : most), 1e-30);
     const ok = sum.every((n, k) => Math.abs(n - result[k]) <= 1e-4 * scale || !Number.isFinite(result[k]));
     mark.textContent = ok ? "✓" : "✗";
     mark.className = ok ? "ok" : "bad";

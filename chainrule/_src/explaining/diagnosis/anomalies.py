@@ -68,7 +68,7 @@ def _at(stack: CallStack | None) -> str:
     return f" ({stack.innermost})" if stack else ""
 
 
-def _advice(prim: Any, values: dict[str, float]) -> str:
+def advice_of(prim: Any, values: dict[str, float]) -> str:
     """Return the advice of an op definition for operands with these values; '' if it has none."""
     remedy = getattr(prim, "remedy", "")  # a custom Function has none
     text = remedy(*[values.get(operand) for operand in prim.operands]) if callable(remedy) else remedy
@@ -82,7 +82,7 @@ def first_nan(
     infinite = not values or any(abs(value) == math.inf for value in values.values())
     cause = f" {infinity}" if infinity and infinite else ""
     if not cause or prim.kind != "elementwise":
-        cause += _advice(prim, values)
+        cause += advice_of(prim, values)
     return f"{prim.name} computed the first nan at index {index}{with_} ({stack.innermost}).{cause}"
 
 
@@ -108,7 +108,7 @@ def _index_of(array: Any, index: object) -> str:
 
 def infinite_value(prim: Primitive, index: object, values: dict[str, float], result: Any, stack: CallStack) -> str:
     """Return the message about the operation that computed an infinite value, with advice."""
-    advice = _advice(prim, values)
+    advice = advice_of(prim, values)
     if not advice:
         dtype = result.real.dtype
         wider = {2: "float32", 4: "float64"}.get(dtype.itemsize, "logarithms")
@@ -186,7 +186,7 @@ def nan_gradient(
     if infinity is not None:
         lines.append(infinity)
     elif not incoming_nan and forward_message is None:
-        lines.append(_advice(prim, values).strip() or overflow or "")
+        lines.append(advice_of(prim, values).strip() or overflow or "")
     if forward_message is not None:
         lines.append(f"In the forward pass: {forward_message}")
     return NanFound("\n".join(filter(None, lines)))
@@ -254,7 +254,7 @@ def nan_sum(leaf: Leaf, index: object, infinity: str | None) -> RuntimeError:
 def first_infinity(node: Node, index: object, values: dict[str, float], operand: str | None) -> str:
     """Return the message about the origin of an infinite gradient; ``operand`` is the message about an infinite operand."""
     stack = node.metadata.get("traceback_")
-    cause = f" {operand}" if operand else _advice(node.prim, values)
+    cause = f" {operand}" if operand else advice_of(node.prim, values)
     return f"That inf is the gradient of {node.prim.name} at index {index}{_with(values)}{_at(stack)}.{cause}"
 
 
@@ -313,7 +313,7 @@ def nan_tangent(
             "mask the input of the operation, too."
         )
     if not incoming_nan and forward_message is None:
-        lines.append(infinity or _advice(prim, values).strip())
+        lines.append(infinity or advice_of(prim, values).strip())
     if forward_message is not None:
         lines.append(f"In the forward pass: {forward_message}")
     return "\n".join(filter(None, lines))
@@ -327,7 +327,9 @@ def nan_result(index: object) -> str:
 
 
 def infinite_tangent(prim: Primitive, index: object, values: dict[str, float], stack: CallStack) -> str:
-    return f"That inf is the tangent of {prim.name} at index {index}{_with(values)}{_at(stack)}.{_advice(prim, values)}"
+    return (
+        f"That inf is the tangent of {prim.name} at index {index}{_with(values)}{_at(stack)}.{advice_of(prim, values)}"
+    )
 
 
 def nan_terms(step: JacStep, output: int, forward_message: str | None, infinity: str | None) -> RuntimeError:
@@ -340,12 +342,12 @@ def nan_terms(step: JacStep, output: int, forward_message: str | None, infinity:
     if forward_message is not None:
         lines.append(f"In the forward pass: {forward_message}")
     else:
-        lines.append(infinity or _advice(step.prim, {}).strip())
+        lines.append(infinity or advice_of(step.prim, {}).strip())
     return NanFound("\n".join(filter(None, lines)))
 
 
 def infinite_terms(step: JacStep) -> str:
-    return f"An entry of the Jacobian is inf in {_step_at(step)}.{_advice(step.prim, {})}"
+    return f"An entry of the Jacobian is inf in {_step_at(step)}.{advice_of(step.prim, {})}"
 
 
 def _step_at(step: JacStep) -> str:

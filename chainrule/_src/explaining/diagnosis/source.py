@@ -218,8 +218,9 @@ def result_at(where: Where | None) -> str | None:
     Return '' if the statement returns the expression, and None in all other cases.
     """
     statement = None if where is None else statement_at(where)
-    value = getattr(statement, "value", None)
-    if where is None or not isinstance(value, ast.expr):
+    added = isinstance(statement, ast.AugAssign)
+    value = statement if added else getattr(statement, "value", None)  # ``x += y`` computes x at the whole statement
+    if where is None or not isinstance(value, (ast.expr, ast.AugAssign)):
         return None
     if where.span != (value.lineno, value.end_lineno, value.col_offset, value.end_col_offset):
         return None
@@ -229,6 +230,8 @@ def result_at(where: Where | None) -> str | None:
 def assigned_at(where: Where | None) -> str:
     """Return the variable that the statement at a location assigns, if it is a single name; else ''."""
     statement = None if where is None else statement_at(where)
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+        return statement.target.id
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
         return statement.targets[0].id
     return ""
