@@ -208,7 +208,7 @@ def test_peak_memory_of_a_deep_network():
     functions, x, weights = network(batch=1024)
     plain = peak(lambda: run_all(functions, x), weights)
     segments = peak(lambda: checkpoint_sequential(functions, 8, x, use_reentrant=False), weights)
-    assert segments < 0.45 * plain
+    assert segments < 0.47 * plain  # the plain pass keeps no cotangents of elementwise runs
 
 
 def test_peak_memory_where_layers_save_several_values():

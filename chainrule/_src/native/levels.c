@@ -340,12 +340,16 @@ static PyObject *product_of_stack(const Op *op, PyObject *x, PyObject *y, int fi
 }
 
 static PyObject *python_batch(PyObject *prim, PyObject *const *payloads, int mapped, Py_ssize_t n, PyObject *size, PyObject *params) {
-    PyObject *flags = PyTuple_New(n), *args[5] = {prim, tuple_of(payloads, n), flags, size, params}, *rule = Py_XNewRef(SLOT(prim, core.prim_batch)), *out = NULL;
+    /* lists, as in Batched: rules compare them */
+    PyObject *flags = PyList_New(n), *values = PyList_New(n), *args[5] = {prim, values, flags, size, params}, *rule = Py_XNewRef(SLOT(prim, core.prim_batch)), *out = NULL;
     Py_ssize_t i;
-    for (i = 0; flags != NULL && i < n; i++) PyTuple_SET_ITEM(flags, i, PyBool_FromLong(mapped >> i & 1));
-    if (args[1] != NULL && flags != NULL && rule != NULL) out = as_value(PyObject_Vectorcall(rule, args, 5, NULL));
+    for (i = 0; flags != NULL && values != NULL && i < n; i++) {
+        PyList_SET_ITEM(flags, i, PyBool_FromLong(mapped >> i & 1));
+        PyList_SET_ITEM(values, i, Py_NewRef(payloads[i]));
+    }
+    if (values != NULL && flags != NULL && rule != NULL) out = as_value(PyObject_Vectorcall(rule, args, 5, NULL));
     Py_XDECREF(rule);
-    Py_XDECREF(args[1]);
+    Py_XDECREF(values);
     Py_XDECREF(flags);
     return out;
 }
