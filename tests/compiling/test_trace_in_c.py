@@ -69,6 +69,7 @@ def trained_number(x):
 FUNCTIONS = {
     "numbers": cr.grad(oscillator),
     "broadcast": cr.grad(lambda x: np.sum(x * Y - Y / (x + 3) + 2 * x)),
+    "two dtypes": cr.grad(lambda x: (cr.logaddexp(cr.as_tensor(x).float(), cr.as_tensor(x)).tanh() * cr.as_tensor(x).float()).sum()),
     "float32": cr.grad(lambda x: np.sum((2 * x.astype(np.float32) - 0.1) * x.astype(np.float32))),
     "ufuncs": cr.grad(lambda x: np.sum(np.sin(x) * np.exp(-x) + np.tanh(2 - x) / np.sqrt(x * x + 1))),
     "powers": cr.grad(lambda x: np.sum(x**2 + 2**x + (x * x) ** 1.5)),

@@ -344,10 +344,16 @@ static int broadcast(PyObject *const *raw, int n) {
 
 /* Record an elementwise operation on tensors of traced values. */
 static PyObject *traced_elementwise(const Operation *self, PyObject *const *args, PyObject *params) {
+    PyArray_Descr *dtype = NULL;
     int k;
     if (PyDict_GET_SIZE(params) > 0 || !self->floating || self->arrays_of_numbers || self->masks) return NULL;
     for (k = 0; k < self->nin; k++) {
-        if (Py_TYPE(args[k]) == core.tensor) continue;
+        if (Py_TYPE(args[k]) == core.tensor) {
+            PyObject *array = array_of_tensor(args[k], TRACES);
+            if (array == NULL || (dtype != NULL && dtype != PyArray_DESCR((PyArrayObject *)array))) return NULL; /* Python records casts to a common dtype */
+            dtype = PyArray_DESCR((PyArrayObject *)array);
+            continue;
+        }
         if (!is_number(args[k]) || (k == 0 && (!self->number_first || (self->arrays && !self->swapped)))) return NULL; /* reflected methods of Array, such as subtraction, use other ops */
     }
     return record(self->prim, args, self->nin, params, NULL, TRACES, current_frame);
