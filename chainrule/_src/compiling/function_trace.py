@@ -178,7 +178,7 @@ class Backward:
         results: the positions of the results that have cotangents.
         cotangents: the Var of each cotangent.
         calls: the calls of the backward pass; residuals: the arrays of the forward pass that these read.
-        prints: the fingerprints of the calls.
+        fingerprints: the fingerprints of the calls.
         takes_repeated: whether the calls give the same bits for broadcast cotangents and for copies of them.
         leaves, grads: the tensors that gradients flow to, and the Var of each gradient or None.
     """
@@ -220,7 +220,7 @@ class FunctionTrace:
         speed: the speed of replays compared with eager calls.
         proven: whether a replay was faster than an eager call.
         runs: the number of replays when traces were last evicted.
-        nbytes: about how many bytes it keeps alive, besides those shared with other traces.
+        nbytes: the approximate bytes that only this trace keeps alive.
     """
 
     def __init__(self) -> None:
@@ -451,7 +451,7 @@ class _Arguments:
             self.traced_leaves.append(tensor if isinstance(leaf, Tensor) else array_of(tensor))
 
     def _with_history(self, recorder: Recorder, source: Tensor, tensor: Tensor, index: int) -> None:
-        """Let a traced tensor stand for the caller's on the tape, and receive its ``.grad``."""
+        """Replace the caller's tensor on the tape by a traced tensor, which receives its ``.grad``."""
         tensor._edge = source._edge
         start = recorder.start(tensor)
         tensor._edge, tensor._grad = start, source._grad
@@ -672,7 +672,7 @@ def _find_sources(
 
 
 def _is_memory_own(array: NumpyArray, own: set[int]) -> bool:
-    """Return whether only the trace refers to the memory of an array. Memory of buffers does not count: others may write it."""
+    """Return whether only the trace refers to the memory of an array. Return False for memory of buffers, which other code may write."""
     root = owner(array)
     return id(root) in own and isinstance(root.base, (bytes, type(None)))
 

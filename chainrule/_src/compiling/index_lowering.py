@@ -127,8 +127,8 @@ def _add_index_loop(
     """Add a loop over the elements of a region of ``array``, and the elements of ``other``.
 
     Args:
-        first: whether the loop reads ``array``, as its first argument; else it writes it, as its last one.
-        in_order: whether elements at equal positions have to be processed in the order of the positions.
+        first: True if ``array`` is the first argument, which the loop reads; False if it is the last one, which the loop writes.
+        in_order: whether elements at equal positions must be processed in the order of the positions.
     """
     if math.prod(target.shape) == 0:
         if any([0 not in part.layout.shape for part, _ in target.positions]):

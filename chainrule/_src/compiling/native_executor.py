@@ -59,7 +59,7 @@ class NativeSegment:
         steps: the indices of the steps.
         kernel_calls: their kernel calls outside of detected loops.
         items: the kernel calls, groups and loops, in the order in which they run.
-        loops: for each loop the first and last step of the body, the last step of all iterations, and the trip count.
+        loops: for each loop the first and last step of the body, the last step of the last iteration, and the trip count.
     """
 
     def __init__(
@@ -203,18 +203,18 @@ class Numbers:
 
 
 class ProgramEncoder:
-    """Encodes segments as code words of one runner.
+    """Encodes segments in the code format of one runner.
 
     Args:
         segments: the segments.
-        given: the buffers of the arrays that are passed to the runner, in order.
+        given: the buffers of the arrays that the runner receives, in order.
         constants: the constant buffers.
         made: the buffers of outputs that the runner allocates.
         private: the buffers that only exist in blocks of groups.
         arena_is_given: whether the arena is the first array that is passed.
 
     Attributes:
-        code: the words; ends: the end of each segment in it.
+        code: the integers of the code format; ends: the end of each segment in ``code``.
     """
 
     def __init__(
@@ -262,7 +262,7 @@ class ProgramEncoder:
         return (self._arena, buffer.offset) if buffer.kind == ARENA else (self._bases[buffer], 0)
 
     def _write(self, code: list[int], item: Item) -> None:
-        """Append the words of a kernel call, a group or a loop to the code."""
+        """Append a kernel call, a group or a loop to the code."""
         if type(item) is LoopGroup:
             code += self._group(item)
             return
@@ -379,7 +379,7 @@ class Native:
                 unit.arrange(several)
 
     def _arena_buffers(self) -> list[Buffer]:
-        """Set the lifetimes of buffers, and return those that need memory in the arena. The others share memory with these."""
+        """Set the lifetimes of buffers. Return the buffers that need memory in the arena; all others share memory with one of them."""
         uses = _BufferUses()
         for unit in self.units + self._commits:
             for item in unit.items if isinstance(unit, NativeSegment) else [self._lowering.steps[unit]]:
@@ -397,7 +397,7 @@ class Native:
         return [buffer for buffer in uses.buffers if buffer.kind == ARENA and buffer not in left_out]
 
     def shown(self) -> tuple[list[PlanStep], list[tuple[PlanStep, PlanStep, int]]]:
-        """Return the steps to print, with the body of each loop once; and the first step, last step and trip count of each loop."""
+        """Return the steps to print, with one body per loop, and the (first step, last step, trip count) of each loop."""
         steps, loops, shown, at = self._lowering.steps, [], [], 0
         for segment in self.segments:
             for first, last, end, count in segment.loops:
@@ -479,7 +479,7 @@ class _BufferUses:
 
     Attributes:
         items: all kernel calls and groups, including those in bodies of loops, each with its time.
-        buffers: the buffers that are used; members: those that are slots of a loop's buffer.
+        buffers: the used buffers; members: the used slots of buffers of loops.
     """
 
     def __init__(self) -> None:
@@ -524,7 +524,7 @@ def _is_private(buffer: Buffer, group: LoopGroup) -> bool:
 
 
 def _reuse_operand(kernel_call: KernelCall, time: int, shared_buffers: dict[Buffer, Buffer]) -> None:
-    """Let the result of an elementwise loop reuse the memory of an operand that is not used later."""
+    """Place the result of an elementwise loop in the memory of an operand that is not used later."""
     last = len(kernel_call.args) - 1
     result, pattern = kernel_call.args[last][0], kernel_call.pattern(last)
     offset, stride, _, row = pattern

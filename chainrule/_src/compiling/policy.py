@@ -1,6 +1,6 @@
 """Choose whether a call is traced, replayed or run eagerly, so that the cost of compiling is bounded.
 
-``Compiled`` asks its ``TraceBudget`` before it traces or looks up a trace, and books the seconds of each call in it.
+``Compiled`` calls its ``TraceBudget`` before it traces or looks up a trace, and records the seconds of each call there.
 
 This is the ski-rental algorithm. An eager call pays rent. A trace is a purchase, which may never pay off. A compiled function buys
 its first trace at once. It buys another one when its eager calls have taken as long as all purchases so far. So purchases never take
@@ -14,11 +14,11 @@ with ``max_slowdown = 2``. Three more rules keep this true, and useful:
   calls. If they have taken longer, calls run eagerly without a lookup until the eager seconds have caught up.
 - A trace whose replays take longer than eager calls is not used. Eager seconds are measured when a call runs eagerly anyway. A
   trace that may be slower is compared with one or two eager calls.
-- After ``TRUSTED`` traces in a row that have not made calls faster, a new kind of call has to pay for its trace itself, and must
-  account for a good part of all eager seconds. So one-off kinds of calls are traced more and more rarely.
+- After ``TRUSTED`` traces in a row that have not made calls faster, a new kind of call must pay for its own trace, and must account
+  for at least 1/``SHARE`` of all eager seconds. So one-off kinds of calls are traced more and more rarely.
 
-The clock is elapsed time, not processor time. Elapsed time is what the caller waits for, it includes the threads of BLAS, and its
-clock is cheaper to read.
+The clock is elapsed time, not processor time: the caller waits for elapsed time, which includes the threads of BLAS. Its clock is
+also cheaper to read.
 """
 
 from __future__ import annotations
@@ -93,14 +93,13 @@ class TraceBudget:
     """The budget of one compiled function, in seconds.
 
     Args:
-        max_slowdown: all calls may take this many times as long as eager calls. None is no bound: the clock then stands still,
-            so nothing costs anything.
+        max_slowdown: all calls may take this many times as long as eager calls. With None there is no bound: the clock returns 0.
         clock: returns seconds.
 
     Attributes:
         eager: seconds of eager calls; saved: seconds that replays have saved.
-        tracing, lookups, wrapping: seconds of purchases: of traces; of lookups, and of replays beyond the time of eager calls;
-            of overhead of eager runs.
+        tracing, lookups, wrapping: seconds of purchases. ``tracing``: of traces. ``lookups``: of lookups, and of replays beyond
+            the time of eager calls. ``wrapping``: of the overhead of eager runs.
         longest: seconds of the longest trace.
         traces, misses: the number of traces, and of calls that ran eagerly because they had no trace.
     """
@@ -132,7 +131,7 @@ class TraceBudget:
         """Return whether a call without a trace may be traced.
 
         Args:
-            kind: equal for calls that one trace would serve.
+            kind: a key that is equal for calls that could share a trace.
         """
         if self.tracing + self.lookups + self.wrapping > self.limit:
             return False
@@ -153,7 +152,7 @@ class TraceBudget:
 
     @property
     def is_wasted(self) -> bool:
-        """Whether so many calls in a row had no trace that a warning is due."""
+        """Whether ``WASTED`` calls in a row had no trace, so that a warning is due."""
         return self._streak >= WASTED and self._streak_seconds > 4 * self.longest > 0
 
     # -- bookings ----------------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ class Rolled:
         depth: the number of loops around it.
         local: the buffers that each iteration writes before it reads them.
         moving: the moving locations of operands.
-        touched, writes: all buffers that it uses, and those that it writes.
+        touched, writes: all buffers that it uses, and the buffers that it writes.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class _RepeatFinder:
         self._bad: dict[int, int] = {}  # by period: the index up to which no loop begins
 
     def _note_operands(self, keys: list[int]) -> None:
-        """Number the operands of kernel calls, so that most of those with different relations are found by array comparisons.
+        """Number the operands of kernel calls, so that array comparisons find most pairs with different relations.
 
         Two kernel calls may be alike if for each argument the locations are equal, or the distances to their writers are.
         """
@@ -297,7 +297,7 @@ class _RepeatFinder:
         return None
 
     def _alike(self, at: int, period: int) -> int:
-        """Return how many kernel calls from a position on may be like those a period later."""
+        """Return the number of kernel calls from a position on that may be like the kernel calls one period later."""
         count = len(self.kernel_calls) - period - at
         done, length = 0, 64
         while done < count:
@@ -387,11 +387,11 @@ class _Repeat:
     Args:
         finder: the finder with the kernel calls.
         start, period: the index of the first kernel call, and the number of calls of the body.
-        alike: the number of kernel calls that may be like those a period later.
+        alike: the number of kernel calls that may be like the kernel calls one period later.
 
     Attributes:
         count: the number of iterations whose operands have the same relations; stop: the end of the last one.
-        alike: the number of kernel calls whose operands have the same relations to those a period later.
+        alike: the number of kernel calls whose operands are related in the same way to the operands one period later.
     """
 
     def __init__(self, finder: _RepeatFinder, start: int, period: int, alike: int) -> None:
@@ -426,7 +426,7 @@ class _Repeat:
     # -- buffers of results ----------------------------------------------------------------------------------------------
 
     def lay_out(self) -> bool:
-        """Give the results of all iterations common buffers; return False if these would take too much memory."""
+        """Choose a common buffer for each result of all iterations. Return False if the buffers would take too much memory."""
         works = self._finder.kernel_calls[self.start : self.start + self.period]
         if all([work.loop.total >= LARGE for work in works]):
             return False  # a group is faster: it runs all iterations for a block of elements, in cache
@@ -486,7 +486,7 @@ class _Repeat:
             ) * result.stride
 
     def local(self) -> set[Buffer]:
-        """Return the buffers that one allocation serves, since none of their values is live after its iteration."""
+        """Return the buffers that share one allocation for all iterations: none of their values is live after its iteration."""
         return {result.members[0] for result in self._results.values() if result.buffer is None}
 
     # -- the body --------------------------------------------------------------------------------------------------------
@@ -561,7 +561,7 @@ def table_of(arrays: list[NumpyArray]) -> tuple[Buffer, int]:
 
 
 def _keys(works: list[KernelCall]) -> list[int]:
-    """Return a number for each kernel call, equal for equal kernels whatever their operands."""
+    """Return a number for each kernel call. The numbers are equal for equal kernels, regardless of their operands."""
     numbers: dict[Any, int] = {}
     keys_by_loop: dict[int, int] = {}  # by identity
     keys = []

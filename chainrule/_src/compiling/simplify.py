@@ -119,7 +119,7 @@ def operands(call: TracedCall) -> list[Var]:
 
 
 def _live(program: Program) -> list[tuple[TracedCall, list[Var]]]:
-    """Return the calls that outputs, writes or effects need, with the Vars among their arguments."""
+    """Return the calls on which outputs, writes or effects depend, with the Vars among their arguments."""
     needed: set[Var] = set(program.outputs)
     needed.update(value for _, value in program.writes)
 

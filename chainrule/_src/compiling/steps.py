@@ -159,7 +159,7 @@ class Lowering:
         return value
 
     def _root(self, var: Var, kind: str, index: int = 0) -> BufferView:
-        """Give a Var a new buffer, and return its BufferView."""
+        """Make a new buffer for a Var, and return its BufferView."""
         array = var.array
         value = self.values[var] = self._new(kind, array.shape, array.strides, array.dtype)
         value.buffer.index = index
@@ -369,7 +369,7 @@ def callee(call: TracedCall) -> AnyFunction:
 def views_of(call: TracedCall, given: NumpyArray) -> tuple[AnyFunction, list[NumpyArray]] | None:
     """Return the function of a call whose results are views of its argument, and the views; None for other calls."""
     function, arrays = callee(call), [var.array for var in call.results]
-    if function is operator.getitem and not arrays[0].shape:  # NumPy copies an element, but a 0-d view will do
+    if function is operator.getitem and not arrays[0].shape:  # NumPy copies an element; a 0-d view has the same value
         function, arrays = element_view, [element_view(given, call.args[1])]
     return (function, arrays) if all([same_memory(array, given) for array in arrays]) else None
 

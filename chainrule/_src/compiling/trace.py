@@ -1,5 +1,7 @@
 """A program as integer arrays: one entry per call and one per array, so that passes need no Python object per call.
 
+``plan`` makes ``TraceArrays`` from a simplified program. ``loop_detection`` and ``looped_lowering`` read them.
+
 Each array of the program has a *slot*. The *root* of a view is the slot of the array that owns its memory. Calls of the
 same function with operands of the same layouts share a *signature*. Python numbers among the arguments are kept apart
 from it, so ``x * 0.1`` and ``x * 0.2`` have one signature.
@@ -165,7 +167,7 @@ class TraceArrays:
         return slot
 
     def _constant_slot(self, var: Var) -> int:
-        """Return the slot of a constant: that of an equal small constant, if there is one. Loops read it in each iteration."""
+        """Return the slot of a constant. Equal small constants share a slot, which loops read in each iteration."""
         array = var.array
         if array.size > MERGED_SIZE or array.dtype.hasobject:
             return self._new(var, CONSTANT)

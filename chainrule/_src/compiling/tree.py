@@ -36,7 +36,7 @@ class UntracedBranch(Exception):
 
     Attributes:
         where: the source location that reads it.
-        kind: equal for calls that have read the same values so far.
+        kind: a key that is equal for calls that have read the same values so far.
     """
 
     def __init__(self, where: Where, kind: int) -> None:
@@ -47,12 +47,12 @@ class Segment:
     """The part of a trace from one value read to the next.
 
     Attributes:
-        calls: the recorded calls, until they are planned; prints: their fingerprints.
+        calls: the recorded calls, until they are planned; fingerprints: the fingerprints of the calls.
         guard: the value that Python reads at the end; None at the end of the function.
         branches: the following segments, by the bytes of the value.
         trace: the trace that ends here, or None.
-        plan: computes ``outputs`` from ``inputs``, both numbers of Vars. Sources have negative numbers, since a Var of one path
-            and a source of another may have the same number.
+        plan: computes ``outputs`` from ``inputs``, both numbers of Vars. Sources have negative numbers, because a Var of one path
+            and a source of another path may have the same number.
         strides: the strides of outputs for following segments.
         needs: the numbers of Vars of earlier segments that this segment and its branches read.
     """
@@ -105,7 +105,7 @@ class Tree:
         handled: the kinds that the function may handle itself.
         newest: the segments of the trace that was added last.
         hits: the number of lookups in a row that found a trace.
-        nbytes: about how many bytes the tree keeps alive.
+        nbytes: the approximate bytes that the tree keeps alive.
         shortcut: the shortcut into the tree; None if not tried, False if impossible.
     """
 
@@ -276,12 +276,12 @@ class Tree:
         return values
 
     def reach_end(self, values: dict[int, NumpyArray], report: Callable[[Any], None] | None = None) -> Segment:
-        """Run the segments up to the last one, as the values lead, and return the last one.
+        """Run the segments on the path of the values that Python reads, except the last one. Return the last one.
 
-        The last segment is not run: it alone has effects.
+        Only the last segment has effects, so the caller runs it.
 
         Raises:
-            Missing: no trace has read one of the values.
+            UntracedBranch: no trace has a branch for one of the values.
         """
         segment = self.root
         kind = hash(id(self.guard_sets))
@@ -478,7 +478,7 @@ def _is_view(call: TracedCall, var: Var) -> bool:
 
 
 def _with_views(segment: Segment, views: dict[int, TracedCall]) -> list[TracedCall]:
-    """Return the calls of a segment, preceded by the calls of earlier segments that made the views which it reads.
+    """Return the calls of a segment, preceded by calls of earlier segments: those that make the views which the segment reads.
 
     Views are made again in each segment: an array that one segment outputs to another gets a new layout, while the layout of
     a view depends on its base.

@@ -1,4 +1,7 @@
-"""Handle calls that a traced function is about to make: guard what the callee reads, or refuse the trace."""
+"""Handle calls that a traced function is about to make: guard the state that the callee reads, or refuse the trace.
+
+``instructions`` calls ``Calls.note_call`` with the callee and its arguments.
+"""
 
 from __future__ import annotations
 
@@ -278,7 +281,7 @@ class Calls(Methods):
             self.expect(result_is_new=makes_classes(cls))
 
     def _note_applied(self, given: Sequence[object]) -> None:
-        """Note the functions among the arguments of a C function, which calls them with the other arguments or their elements."""
+        """Note the functions among the arguments of a C function. It calls them with the other arguments or their elements."""
         functions = [x for x in given if callable(x) and not is_watched(x)]
         for x in functions:
             self.note_possible_call(x)
@@ -483,7 +486,7 @@ class Calls(Methods):
             self.note_operands(stack, [*args, *keywords.values()])
 
     def _note_exception_info(self, function: Any) -> None:
-        """Note a query of the exception that is being handled; refuse if it is handled outside of the function."""
+        """Note a query of the handled exception. Refuse the trace if a caller of the function handles it."""
         now = sys.exc_info()[1]
         if now is None:
             self.guard_check(function, operator.call, "setting")

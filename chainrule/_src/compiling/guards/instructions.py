@@ -42,8 +42,8 @@ from chainrule._src.compiling.guards.objects import (
 from chainrule._src.compiling.guards.settings import is_special
 
 ndarray = np.ndarray
-#: Handles an instruction. Returns True if it reads the same state whenever the same function runs it, so that once is enough.
-#: Returns an object if that holds while the called function or the owner of the attribute is this object: see ``frames.watched``.
+#: Handles an instruction. Returns True if the instruction reads the same state whenever the same function runs it, so that one report is
+#: enough. Returns an object if this is so while the called function, or the owner of the attribute, is the object: ``frames._watch_table``.
 Handler = Callable[[Calls, Stack, Instruction], Any]
 _ELEMENTS = 64  # maximum number of elements of an array that are guarded one by one; then the whole array is
 

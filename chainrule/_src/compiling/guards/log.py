@@ -1,7 +1,7 @@
 """A log of the Python state that a function reads and changes during a trace.
 
-``watch`` fills the log while the function runs. Then ``guards`` returns guards on the state that the function has read, except
-objects that it made itself: these have no references from outside. ``undo`` restores changed objects.
+``watch`` fills a ``StateLog`` while the function runs. Then ``StateLog.guards`` returns guards on the state that the function has read,
+except objects that it made itself, which have no references from outside. ``StateLog.undo`` restores changed objects.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class StateLog:
         made: iterators, random number generators and classes that the function made, by id.
         given: the ids of the containers among its arguments. These are copies, so changes of them would be lost.
         unwatched: whether it called a library other than NumPy and chainrule, whose own calls are not watched.
-        handled: the exception that is being handled where the function is called.
+        handled: the exception that the caller of the function handles.
         texts: whether C code makes texts of values that Python functions return.
         classes: the classes whose special methods in C are noted.
     """

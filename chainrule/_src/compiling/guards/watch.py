@@ -1,8 +1,8 @@
 """Watch the Python state that a function reads during a trace, instruction by instruction.
 
-``function_trace`` runs the traced function by ``StateWatch.call``. Each read is one of three kinds. It can be guarded: it becomes a
-:class:`~chainrule._src.compiling.guards.guards.Guard`. It cannot change: numbers, code, definitions of libraries. Otherwise the
-function is refused.
+``function_trace`` runs the traced function by ``StateWatch.call``. Each read is one of three kinds. A read that can be guarded becomes a
+:class:`~chainrule._src.compiling.guards.guards.Guard`. A read of a constant needs no guard: numbers, code, definitions of libraries. For
+any other read, the function is refused.
 
 Objects that the function makes itself need no guards: each call makes them again. They are recognized by their reference counts
 after the function has returned.
@@ -154,7 +154,7 @@ class StateWatch(Calls):
         return True
 
     def _library_frame(self, module: str) -> bool | None:
-        """Return None, so that a library frame is not watched. For code that prints, guard the print options and return False."""
+        """Return None for a library frame, which is not watched. For code that prints, guard the print options and return False."""
         if module not in PRINTERS:
             return None
         if self.reason is None:
