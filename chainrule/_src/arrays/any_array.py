@@ -1,4 +1,4 @@
-"""Predicates for plain arrays and the values that stand for them in a trace, and arrays with a given memory layout.
+"""Predicates for plain arrays and the values that represent them in a trace, and arrays with a given memory layout.
 
 ``ops``, ``tape`` and ``compiling`` call these functions.
 """
@@ -17,12 +17,12 @@ ndarray = np.ndarray
 
 
 def is_recorded(x: object) -> bool:
-    """Return whether x stands for a plain array in a trace: rules then take the branch that they take for arrays."""
+    """Return whether x represents a plain array in a trace. Rules then take the branch for arrays."""
     return getattr(type(x), "stands_for_array", False)
 
 
 def is_array(x: object) -> bool:
-    """Return whether x is a plain array, or stands for one in a trace."""
+    """Return whether x is a plain array, or represents one in a trace."""
     return type(x) is ndarray or getattr(type(x), "stands_for_array", False)
 
 
@@ -115,7 +115,7 @@ def compact_strides(shape: Sequence[int], strides: Sequence[int], itemsize: int)
 
 
 def copy_alike(array: NumpyArray) -> NumpyArray:
-    """Return a copy with the memory layout of the array: an operation that gives a view of one gives a view of the other.
+    """Return a copy with the memory layout of the array, so that the same operations return views of it.
 
     The copy is read-only if the array is, or if the array's elements share memory.
     """

@@ -1,9 +1,9 @@
 """The ``Library`` of Dask's arrays: implementations for rules that keep the chunks, so that data is read once.
 
-``libraries`` imports this module, and ``tape/foreign.py`` calls the implementations.
+``libraries`` imports this module at the first Dask array, and ``tape/foreign.py`` calls the implementations.
 
-Loaded with the first Dask array. Most functions are Dask's own. The implementations here use the operand's chunks where
-NumPy's function has only its shape, and can be fused with the elementwise steps around them.
+Most functions are Dask's own. NumPy's signatures pass the shape of an operand. The implementations here use its chunks as well, and can
+be fused with the elementwise steps around them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def lacks(function: AnyFunction) -> bool:
 
 
 def refuses(error: Exception) -> bool:
-    """Return whether an error is one that ``dask.array.linalg`` raises for matrices it has no algorithm for."""
+    """Return whether an error means that ``dask.array.linalg`` has no algorithm for a matrix."""
     return type(error) is ValueError and any(words in str(error) for words in ("chunk", "must be 2", "Dimension must"))
 
 
@@ -287,7 +287,7 @@ def _embed_block(block: AnyArray, shape: tuple[int, ...], where: tuple[slice, ..
 
 
 def _with_all_axes(x: Any, shape: Any, index: tuple[object, ...]) -> tuple[Any, list[range]]:
-    """Give x one axis for each axis of a shape; also return which elements of each axis x contains, ascending."""
+    """Return x with one axis for each axis of a shape, and the indices along each axis that x contains, ascending."""
     items = list(index)
     named = len(items) - sum(item is None or item is Ellipsis for item in items)
     at = items.index(Ellipsis) if Ellipsis in items else len(items)
@@ -308,7 +308,7 @@ def _with_all_axes(x: Any, shape: Any, index: tuple[object, ...]) -> tuple[Any, 
 
 
 def _elements_per_chunk(chunks: tuple[int, ...], contained: range) -> list[range]:
-    """Return for each chunk of an axis which of its elements are in ``contained``."""
+    """Return for each chunk of an axis the indices of its elements in ``contained``."""
     taken = []
     begin = 0
     for n in chunks:

@@ -1,6 +1,6 @@
 """Internal dtypes: NumPy's dtype objects under PyTorch's names.
 
-A dtype here *is* an ``np.dtype``, as arrays have and rules compare. Public functions return those of ``arrays.dtype``.
+A dtype here *is* an ``np.dtype``: the dtype of an array, which rules compare. Public functions return dtypes of ``arrays.dtype``.
 """
 
 import builtins

@@ -20,7 +20,7 @@ from chainrule._src.arrays.types import AnyFunction, Params
 
 ndarray = np.ndarray
 
-#: NumPy functions that read at indices along an axis; CuPy wraps indices that are out of range around
+#: NumPy functions that read at indices along an axis; for indices out of range CuPy wraps around
 _READS = {np.take: "indices", np.take_along_axis: "indices"}
 
 

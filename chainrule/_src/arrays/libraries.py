@@ -1,4 +1,4 @@
-"""The registry of other libraries' array types, and which types count as data.
+"""The registry of other libraries' array types, and predicates for types that count as data.
 
 ``tape.foreign`` and the operations look up types here; the modules ``*_arrays`` and ``gpu`` have the entries.
 

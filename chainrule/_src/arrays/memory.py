@@ -49,7 +49,7 @@ def keep_freed_memory() -> bool:
 
 @contextlib.contextmanager
 def collector_at_rest(staying: bool = False) -> Iterator[None]:
-    """Pause the cycle collector in a block; ``staying``: move the objects made to the oldest generation."""
+    """Pause the cycle collector in a block. With ``staying``, move the objects made in the block to the oldest generation."""
     working = gc.isenabled()
     try:
         gc.disable()

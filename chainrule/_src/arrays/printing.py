@@ -8,7 +8,7 @@ has one for its real and one for its imaginary parts). ``_layout`` puts the stri
 wrapped at the line width. ``tensor_repr`` adds what follows the numbers: dtype, grad_fn, size.
 
 The width of a column depends on finite nonzero numbers only, so ``inf`` next to ``1.`` sticks out
-by a character. PyTorch does the same, and code that compares printed output depends on it.
+by a character. PyTorch does the same, and programs compare printed output with PyTorch's.
 """
 
 import contextlib
@@ -165,7 +165,7 @@ def _pad(texts: list[str], width: int) -> _Cells:
 
 
 def _edges(array: NumpyArray, edgeitems: int) -> tuple[NumpyArray, list[bool]]:
-    """Crop every dimension to its two ends; return also which dimensions were cropped."""
+    """Crop every dimension to its two ends. Return the array, and for each dimension whether it was cropped."""
     cut = [size > 2 * edgeitems for size in array.shape]
     ends = np.r_[0:edgeitems, -edgeitems:0]
     picks = [ends if c else np.arange(n) for n, c in zip(array.shape, cut, strict=True)]

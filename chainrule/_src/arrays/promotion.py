@@ -4,8 +4,8 @@
 ``result_type``.
 
 PyTorch sorts the participants of an operation into three groups: arrays with dimensions, 0-d arrays, and Python scalars.
-A group matters only if it is of a higher kind (bool < integer < floating < complex) than the groups before it. That is why
-``int64 array * 2.5`` is float32 and ``float32 array * 0-d float64 array`` stays float32.
+A group affects the dtype only if it is of a higher kind (bool < integer < floating < complex) than the groups before it.
+Therefore ``int64 array * 2.5`` is float32, and ``float32 array * 0-d float64 array`` is float32.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def promoted(a: DType, b: DType) -> DType:
 
 
 def _combine(strong: DType | None, weak: DType | None) -> DType | None:
-    """Combine two groups: the weaker one matters only if it is of a higher kind."""
+    """Combine two groups. The weaker group affects the dtype only if it is of a higher kind."""
     if strong is None or weak is None:
         return strong if weak is None else weak
     if _KIND_RANK[weak.kind] <= _KIND_RANK[strong.kind]:
@@ -199,7 +199,7 @@ def joint_dtype(*operands: TensorLike) -> DType:
 
 
 def _participant(operand: Any) -> tuple[DType, bool] | type:
-    """Reduce an operand to what promotion depends on: (dtype, is 0-d) or a Python type."""
+    """Return the parts of an operand that affect promotion: (dtype, is 0-d), or a Python type."""
     kind = type(operand)
     if kind in _PYTHON_NUMBERS:
         return kind

@@ -14,7 +14,7 @@ from chainrule._src.arrays.library import Library
 
 
 def _refuses(error: Exception) -> bool:
-    """Return whether an error means a refusal: for dense results or mixed fill values, sparse raises errors of bad arguments."""
+    """Return whether an error means a refusal. For dense results and mixed fill values, sparse raises errors of bad arguments."""
     message = str(error)
     if type(error).__module__.startswith("numba"):
         return True

@@ -14,7 +14,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
 
 
 class _Container(NamedTuple):
-    """How to flatten and unflatten one class of containers."""
+    """The functions that flatten and unflatten one class of containers."""
 
     flatten: Callable[[Any], tuple[Sequence[Any], Any]]  # tree -> (children, context)
     unflatten: Callable[[Sequence[Any], Any], Any]  # (children, context) -> tree
@@ -114,7 +114,7 @@ def _dataclass(kind: Any) -> _Container:
 
 
 class _Labels:
-    """An xarray object's labels: everything but its data, as a template of the object without memory of its own."""
+    """The labels of an xarray object: a template of the object without data."""
 
     __slots__ = ("template",)
 

@@ -1,8 +1,8 @@
 """The ``Library`` of unyt's quantities: functions that keep units, and functions that need pure numbers.
 
-``libraries`` imports this module.
+``libraries`` imports this module at the first quantity.
 
-Loaded with the first quantity. A gradient has the unit of the result divided by the unit of the argument, because rules
+A gradient has the unit of the result divided by the unit of the argument, because rules
 multiply and divide quantities. unyt itself drops units silently in some functions. Here, functions of pure numbers refuse
 quantities with a unit, and zeros and ones have no unit.
 """

@@ -4,8 +4,8 @@
 operation once, on the payload, by the primitive's batching rule. The payload can be an array, a tensor or another
 array-like of a lower level.
 
-A value that all examples share is ``shared``: its payload has no mapped axis. Operations on shared values run once,
-without a batching rule.
+If all examples share a value, it is ``shared``: its payload has no mapped axis. Operations on shared values run once,
+without a batching rule. ``vmap`` makes the values.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ def _dual(prim: Primitive, out: Any, tangent: Any, level: int) -> Any:
 
 
 def like_value(tangent: Any, out: Any) -> Any:
-    """Return a tangent as an array of the value's dtype."""
+    """Return a tangent in the dtype of the value."""
     if type(tangent) is not ndarray:
         tangent = unscalar(tangent)
     if tangent.dtype != out.dtype and out.dtype.kind != "c":

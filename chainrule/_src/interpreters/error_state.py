@@ -1,4 +1,7 @@
-"""Exception handling of a traced program: the floating-point error state (``np.errstate``), and ``try`` blocks."""
+"""Exception handling of a traced program: the floating-point error state (``np.errstate``), and ``try`` blocks.
+
+``Recorder`` makes an ``ErrorState`` at the start of a trace, and compares it with the state at each NumPy call.
+"""
 
 from __future__ import annotations
 

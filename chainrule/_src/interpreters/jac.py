@@ -68,7 +68,7 @@ class JacStep:
         """Raise if the memory of a constant operand has been written since.
 
         Raises:
-            RuntimeError: it has been written, so its values are not the ones that the step used.
+            RuntimeError: the memory was written, so the values differ from the values that the step used.
         """
         if self.seq > CLOCK.latest:
             return
@@ -82,7 +82,7 @@ class JacStep:
 
 @functools.cache
 def _unread(prim: Primitive) -> frozenset[str]:
-    """Return the names of the operands on whose values no derivative of the primitive depends."""
+    """Return the names of the operands whose values no derivative of the primitive reads."""
     if prim.kind == "linear":
         return frozenset(prim.vjps)
     if prim.kind == "elementwise":

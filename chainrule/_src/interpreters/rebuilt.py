@@ -1,6 +1,6 @@
 """Traced NumPy calls with operands that are no arrays in eager code: Python floats, NumPy scalars, memory to write into.
 
-In a trace they are functions of arrays only (``Rebuilt``, ``OnFloats``), which convert the operands back in each call.
+``Recorder`` records such a call as a function of arrays only (``Rebuilt``, ``OnFloats``), which converts the operands back in each call.
 """
 
 from __future__ import annotations

@@ -301,7 +301,7 @@ class Recorder(CapturedArrays):
             self.refuse_for_now("it handles a floating-point exception")
 
     def note_handled_exception(self, error: Exception) -> None:
-        """Note that the program handles an exception. One raised by this package may be a different one in eager code."""
+        """Note that the program handles an exception. Refuse exceptions of this package, which may differ from those in eager code."""
         modules, trace = set(), error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code is Recorder._run.__code__:
@@ -370,7 +370,7 @@ class Recorder(CapturedArrays):
     def _with_floats(
         self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params
     ) -> tuple[AnyFunction, str, tuple[Any, ...], Params]:
-        """Return a call in which Python floats have the dtype, or are the floats, that they are for the function."""
+        """Return a call in which Python floats have the dtype that the function gives them, or are converted back to floats."""
         if not self.weak or not any(map(self._is_weak, flat_leaves((args, kwargs)))):
             return function, method, args, kwargs
         if method == "__call__" and not kwargs:
@@ -518,7 +518,7 @@ class Recorder(CapturedArrays):
         return data.dtype.type if data.var.number in self.scalars else ndarray
 
     def is_buffer(self, tensor: Tensor) -> bool:
-        """Return whether the tensor is that of an Array being written into that is a plain array in eager code."""
+        """Return whether the tensor belongs to the written Array (``written_array``), which is a plain array in eager code."""
         base = base_of(tensor)
         written = None if self.written_array is None else self.written_array()
         if written is None or not (written is tensor or written is base):
@@ -671,7 +671,7 @@ class Recorder(CapturedArrays):
         return result
 
     def pull_back(self, node: Node, g: Any, saved: Any, edges: Edges, location: object) -> Any:
-        """Run the VJP rule of a node on traced values: by its template, or by calling the rule.
+        """Run the VJP rule of a node on traced values: append the calls of its template, or call the rule.
 
         Args:
             location: the backward pass, whose source location the calls get.
@@ -692,13 +692,13 @@ class Recorder(CapturedArrays):
         return grads
 
     def _state(self) -> tuple[int, tuple[object, ...]]:
-        """Return the number of calls, and the state that a primitive must not change if its calls are to get a template."""
+        """Return the number of calls, and the state that a primitive with a template does not change."""
         return len(self.calls), (len(self.guards), self._error_state_changes, self.refusal, self.data_dependent_error)
 
     def _add_template(
         self, key: bytes, prim: Primitive, operands: object, results: object, before: tuple[int, tuple[object, ...]]
     ) -> None:
-        """Store the template of the calls since the state ``before``, if it is not the first time that the key occurs."""
+        """Store the template of the calls since the state ``before``, at the second occurrence of the key."""
         begin, state = before
         if len(TEMPLATES) > MAX_TEMPLATES:
             clear_templates()
@@ -862,7 +862,7 @@ _MAX_ENTRIES = 4096
 
 
 def _is_derived(node: Node) -> bool:
-    """Return whether the pullback of a node is the one of its primitive, which may be compiled since the node was made."""
+    """Return whether the pullback of a node is that of its primitive, which may have been compiled after the node was made."""
     return node.pullback is node.prim.pullback or node.pullback.__module__ == kinds.__name__
 
 

@@ -338,7 +338,7 @@ static int visit_in_python(Graph *graph, const BackwardPass *pass, PyObject *nod
 /* Whether any array was written in place since a node was made. */
 static int was_written_since(PyObject *node) { return PyLong_AsLongLong(SLOT(core.clock, core.latest)) > PyLong_AsLongLong(SLOT(node, core.seq)); }
 
-/* Whether the VJP rules of an op are internal: tape.warned.is_ours */
+/* Whether the VJP rules of an op are internal: tape.fp_warnings.is_ours */
 static int is_listed_op(PyObject *prim) {
     return SLOT(prim, core.prim_listed) == Py_True && PyUnicode_CompareWithASCIIString(SLOT(prim, core.prim_kind), "function") != 0;
 }
@@ -600,7 +600,7 @@ end:
 
 #define MAX_LEAVES 64
 
-/* Whether a gradient can be added in place: to one of equal dtype and shape that is small and that only the leaf holds, as accumulate._may_add_to. */
+/* Whether a gradient can be added in place: the old one has equal dtype and shape, is small, and only the leaf refers to it (accumulate._may_add_to). */
 static int can_add_in_place(PyObject *leaf, PyObject *grad, PyObject *g) {
     PyObject *raw = Py_TYPE(grad) == core.tensor ? SLOT(grad, core.raw) : NULL;
     PyArrayObject *old = (PyArrayObject *)raw;

@@ -447,7 +447,7 @@ int trace_rules(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, P
     done = open_recording(&r);
     if (done <= 0) return done;
     overwritten = attribute(&r, words.overwritten);
-    if (overwritten == NULL || !PyDict_CheckExact(overwritten) || (PyDict_GET_SIZE(overwritten) > 0 && PyTuple_GET_SIZE(saved) > 0)) { /* KnownArrays.check_saved */
+    if (overwritten == NULL || !PyDict_CheckExact(overwritten) || (PyDict_GET_SIZE(overwritten) > 0 && PyTuple_GET_SIZE(saved) > 0)) { /* CapturedArrays.check_saved */
         close_recording(&r);
         return PyErr_Occurred() ? -1 : 0;
     }

@@ -28,7 +28,7 @@ from chainrule._src.tape.versions import about_to_write, note_write
 ndarray = np.ndarray
 new = object.__new__
 _ACCUMULATE = new_lock()
-KEPT_PASSES = 7  # number of backward passes whose source lines a leaf keeps, besides the latest
+KEPT_PASSES = 7  # number of earlier backward passes whose source lines a leaf keeps
 
 
 def write_plain(leaf_cotangents: Pending, escaped: set[int]) -> bool:

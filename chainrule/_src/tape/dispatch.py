@@ -240,7 +240,7 @@ def _in_avals(prim: Primitive, datas: Sequence[object], out: AnyArray) -> tuple[
 
 
 def _saved(prim: Primitive, datas: Sequence[object], edges: Sequence[Edge | None], out: Any) -> Saved:
-    """Return the values that the rules of operands with an edge read, in the order of ``prim.saves``; None for others."""
+    """Return the values to save, in the order of ``prim.saves``. Values that no rule of an operand with an edge reads are None."""
     saved: list[object] = []
     for name, users in zip(prim.saves, prim.save_users, strict=True):
         if users is not None and not prim.variadic:

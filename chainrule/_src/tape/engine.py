@@ -72,7 +72,7 @@ class Sweep:
 
     Attributes:
         roots, cotangents: the edges of the outputs, and the cotangent of each.
-        order: the edges to visit, oldest first, if the caller passed them; None: all that the roots depend on.
+        order: the edges to visit, oldest first, if the caller passed them; None: all edges that the roots depend on.
         wanted: the edges whose cotangents are returned, or None.
         captured: the cotangents of the wanted edges.
         retained: pairs (tensor, gradient) of the tensors that retain their gradients.
@@ -315,7 +315,7 @@ def _sum(x: AnyArray, y: AnyArray) -> AnyArray:
 
 
 def _fill_missing_cotangents(node: Node, parts: list[AnyArray | None]) -> Cotangents:
-    """Return the cotangents of a node with several outputs, with zeros for outputs that have none."""
+    """Return the cotangents of a node with several outputs, with zeros for outputs without a cotangent."""
     avals = node.params["_outputs"]
     first = next((part for part in parts if part is not None), None)
     return tuple(

@@ -132,7 +132,7 @@ class Foreign(ArrayLike):
         return wrap_foreign_results(self.library.elementwise(function, self.payload, *_opened(others)))
 
     def by_row(self, name: str, form: AnyFunction, **params: object) -> AnyArray:
-        """Compute a primitive whose value writes into ndarrays, by the library's own implementation or by ``form``."""
+        """Compute a primitive whose value writes into ndarrays: by the implementation of the library, or by ``form``."""
         own = self.library.rows.get(name)
         return form(self, **params) if own is None else wrap_foreign_results(own(self.payload, **params))
 
@@ -218,7 +218,7 @@ class Foreign(ArrayLike):
 
     @property
     def inside(self) -> NumpyArray:
-        """The values of an array on a GPU, for checks of memory layout. Raise for other libraries: nothing is computed."""
+        """The values of an array on a GPU, for checks of memory layout. Other libraries raise, so that nothing is computed."""
         if self.library.gpu(self.payload) is None:
             raise errors.foreign_to_numpy(self)
         return self.read()
@@ -357,7 +357,7 @@ def wrap_foreign_results(x: Any) -> Any:
 
 
 def in_memory(values: list[Any]) -> list[Any]:
-    """Return the values with other libraries' arrays converted to NumPy, for callers whose users request the numbers.
+    """Return the values with other libraries' arrays converted to NumPy, for functions whose purpose is the numbers.
 
     Lazy arrays are computed together, so that shared work is done once.
     """

@@ -1,4 +1,8 @@
-"""Operands of other libraries: pandas tables, and SciPy's sparse matrices and linear operators."""
+"""Operands of other libraries: pandas tables, and SciPy's sparse matrices and linear operators.
+
+The operators of tensors and Arrays call ``operate_with_foreign``. ``transforms.arguments``, ``sparse`` and
+``scipy`` call ``numbers_of`` and the predicates.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +121,7 @@ def left_to_us() -> bool:
 
 
 def in_distributions() -> bool:
-    """Return whether SciPy's distributions call ``__array__``: objects cause errors there that do not name the cause."""
+    """Return whether SciPy's distributions call ``__array__``. Their errors for object arrays do not name the cause."""
     name = sys._getframe(2).f_globals.get("__name__", "")
     return name.startswith("scipy.stats._") and ("_distn" in name or "_multivariate" in name or "_distribution" in name)
 

@@ -1,8 +1,8 @@
 """Source locations of NumPy's floating-point warnings: the user's line instead of a line in this package.
 
-NumPy attributes warnings to the innermost frame. While functions of this package run (``at_users_line``), NumPy therefore
-sends warnings to a ``Writer``, by mode "log" of ``np.errstate``. The ``Writer`` warns at the user's line that called. In
-a backward pass it warns at the line of the operation whose VJP rule runs. The modes "ignore", "raise", "print" and "call"
+NumPy attributes warnings to the innermost frame. While a function of this package runs (``at_users_line``), mode "log" of
+``np.errstate`` sends warnings to a ``Writer``, which warns at the user's line. In a backward pass that is the line of the operation whose
+VJP rule runs. The modes "ignore", "raise", "print" and "call"
 and warning filters work as in NumPy.
 
 An *error state* here is the object that NumPy's context variable holds for ``np.errstate``.

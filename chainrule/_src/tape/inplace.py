@@ -4,8 +4,7 @@
 writes the value into the tensor's memory, and the result's history becomes the tensor's. If the tensor is a view, the
 history of its base continues with a CopySlices node, and the edges of all views of the base are rebuilt from the base.
 
-Values of a transformation are immutable. There the tensor gets new data instead, also an ordinary tensor that was made
-inside the transformed function.
+Values of a transformation are immutable. Inside a transformation a written tensor therefore gets new data.
 """
 
 from __future__ import annotations
@@ -269,7 +268,7 @@ def _set_edge(tensor: Tensor, edge: Edge | None, cut: object) -> None:
 
 
 def refresh_views(base: Tensor) -> None:
-    """Rebuild the edges of all views of a base, and their data where it is no shared memory."""
+    """Rebuild the edges of all views of a base, and the data of views that share no memory with it."""
     for tensor in views_of(base):
         view = tensor._view
         if view.origin == "function":

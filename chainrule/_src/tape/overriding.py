@@ -1,8 +1,9 @@
 """``__torch_function__``: operands that override functions of the PyTorch-style API.
 
-A class with ``__torch_function__`` overrides all functions and methods that get one of its objects. Results for a
-subclass of Tensor are of the subclass by default. Classes that are no tensors can override functions, too. The fast path
-in C accepts exact Tensors only, so ordinary calls have no overhead.
+``overriding_arguments`` takes the arguments of a call and returns those with an overriding type. ``hand_over`` calls their
+``__torch_function__`` and returns its result. The functions and methods of the package ``api`` call both on the slow path, and functions
+wrapped by ``overridable``. By default, results for a subclass of Tensor are of the subclass. A class need not derive from Tensor. The fast
+path in C accepts exact Tensors only, so calls without overriding operands have no overhead.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def overrides_functions(x: object) -> bool:
 
 
 def overriding_arguments(args: Iterable[object]) -> list[Any]:
-    """Return one argument of each overriding type, in the order of dispatch: subclasses before their bases."""
+    """Return one argument of each overriding type, subclasses before their bases."""
     found: list[Any] = []
     for x in args:
         if overrides_functions(x) and type(x) not in map(type, found):

@@ -511,7 +511,7 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
 
     @classmethod
     def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Any:
-        """Implement ``tape.inplace.with_numbers``: one of the two is a value of this type and level, the other may be lower."""
+        """Implement ``tape.inplace.with_numbers`` if ``x`` or ``numbers`` is of this type and level. The other may be of a lower level."""
         raise NotImplementedError
 
     def set_requires_grad(self, tensor: object, value: bool) -> bool:
@@ -523,7 +523,7 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     tracks_tensors = False  # whether ``track_tensor`` must be called
 
     def track_tensor(self, tensor: object) -> None:
-        """Handle that a tensor gets this value as its data."""
+        """Register a tensor that gets this value as its data."""
 
     def described(self, suffixes: list[str]) -> str:
         """Return the printed form of a tensor with this data."""

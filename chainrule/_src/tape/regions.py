@@ -27,9 +27,9 @@ from chainrule._src.tape.versions import CLOCK
 ndarray = np.ndarray
 Arrays = list[NumpyArray]
 
-#: minimal number of elements for a region: of many nodes, of two nodes, of one node
+#: minimum number of elements for a region: of many nodes, of two nodes, of one node
 NOTICED, SHORT, SINGLE = 512, 32_768, 262_144
-#: minimal number of elements for blocks in Python, and the approximate number in a block
+#: minimum number of elements for blocks in Python, and the approximate number in a block
 LARGE = 65_536
 BLOCK = 40_000
 

@@ -461,7 +461,7 @@ class Tensor(Methods):
         return values
 
     def _asked(self, what: str) -> NumpyArray:
-        """As ``_concrete``, for values that the user's code requests explicitly: converts other libraries' arrays, too."""
+        """Return ``_concrete``, also for arrays of other libraries: the user's code requests the conversion explicitly."""
         return self._raw.read() if type(self._raw) is Foreign else self._concrete(what)
 
     def numpy(self, *, force: bool = False) -> NumpyArray:
@@ -603,7 +603,7 @@ class Tensor(Methods):
         return _made(_type_outside_inference(self), self._raw, self.requires_grad, None, self.__dict__, self._parameter)
 
     def _inside_transformation(self) -> bool:
-        """Return whether it is a value or an argument of a transformation: its copies are then recorded operations."""
+        """Return whether the tensor is a value or an argument of a transformation, in which copies are recorded operations."""
         return getattr(self._raw, "level", 0) > 0 or (self._edge is not None and self._edge.seq >= 0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:

@@ -3,7 +3,7 @@
 The gradient of ``relu`` is ``g * (out > 0)``. A comparison has no derivative, so this gradient depends on no operand,
 and differentiating it again would raise. PyTorch returns zeros instead. Primitives with ``tied=True`` (and results that
 ``tie_cotangents`` was called on) therefore tie their recorded cotangents to the operands. No cotangent flows along a tie. At the
-end of a sweep, edges that only ties reach get zeros.
+end of a sweep, edges that only ties reach get zeros. ``engine`` calls this module.
 """
 
 from __future__ import annotations
