@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.interpreters.rebuilt import Place, Rebuilt
-from tests.compiling.recording import Written
+from tests.compiling.recording import ProgramBuilder
 
 UNARY = [np.negative, np.tanh, np.sin, np.absolute, np.sqrt, np.exp]
 BINARY = [np.add, np.subtract, np.multiply, np.maximum, np.arctan2]
@@ -47,13 +47,13 @@ class LoopMaker:
         rows = array(self.size, 2 * most).T if rng.random() < 0.3 else array(2 * most, self.size)
         rows = rows[:, ::-1] if rng.random() < 0.2 else rows
         inputs = [array(self.size), rows, array(self.size, self.size) if small else array(1, 1)]
-        self.program = Written(*inputs, constants=[array(self.size) for _ in range(most)])
+        self.program = ProgramBuilder(*inputs, constants=[array(self.size) for _ in range(most)])
         self.start, self.rows, self.matrix = self.program.inputs
         self.sources = ["carried", "carried", "made", "made", "row", "fixed", "older", "number", "constant", "saved"]
         self.saved: list[Any] = []
         self.kept: list[Any] = []
 
-    def make(self) -> Written:
+    def make(self) -> ProgramBuilder:
         rng = self.rng
         state = [self.start, self.start]
         for _ in range(rng.integers(1, 3)):

@@ -1,6 +1,6 @@
 """Fuse the tasks of Dask graphs: all operations of a gradient on one chunk of data become one task.
 
-``dask_arrays.computed`` calls ``grouped``.
+``dask_arrays.compute_arrays`` calls ``with_fused_tasks``.
 
 Dask fuses linear chains. A gradient is not a chain: it uses the data and many intermediate results twice. As separate tasks
 these steps keep the block in memory, move it between workers, and cost the scheduler more than the arithmetic costs. Here,
@@ -62,7 +62,7 @@ class TaskGroup:
         return found if len(found) > 1 else found[0]
 
 
-def grouped(arrays: list[Any]) -> list[Any]:
+def with_fused_tasks(arrays: list[Any]) -> list[Any]:
     """Rewrite Dask arrays to use one smaller graph, with the same values."""
     keys = [x.__dask_keys__() for x in arrays]
     graph = dict(optimize(HighLevelGraph.merge(*[x.dask for x in arrays]), keys))

@@ -13,7 +13,7 @@ import sparse
 from chainrule._src.arrays.library import Library
 
 
-def _refuses(error: Exception) -> bool:
+def _is_refusal(error: Exception) -> bool:
     """Return whether an error means a refusal. For dense results and mixed fill values, sparse raises errors of bad arguments."""
     message = str(error)
     if type(error).__module__.startswith("numba"):
@@ -31,7 +31,7 @@ LIBRARY = Library(
     lambda x: np.asarray(x.todense()),
     "{x}.todense()",
     by_keyword=True,
-    refuses=_refuses,
+    refuses=_is_refusal,
     elementwise=sparse.elemwise,
     own={np.sum: _sum},
 )

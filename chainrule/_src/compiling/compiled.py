@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Protocol, Typ
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of
-from chainrule._src.arrays.memory import collector_at_rest
+from chainrule._src.arrays.memory import paused_collector
 from chainrule._src.arrays.tree import tree_flatten, tree_leaves, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, P, R, TensorLike
 from chainrule._src.compiling import causes
@@ -407,7 +407,7 @@ class Compiled(Generic[P, R]):
         try:
             with (
                 LOCK,
-                collector_at_rest(),
+                paused_collector(),
             ):  # garbage collections take half of the time of a trace
                 trace, path = self._add_to_tree(tree, call, kind)
                 new = [(memory.array, value.array.copy("K")) for memory, value in trace.writes]

@@ -28,7 +28,7 @@ from chainrule._src.compiling.guards.guards import GuardSets
 from chainrule._src.compiling.guards.log import StateLog, TraceRefused
 from chainrule._src.compiling.guards.watch import StateWatch, TypeWatch
 from chainrule._src.compiling.policy import ReplaySpeed
-from chainrule._src.compiling.simplify import operands
+from chainrule._src.compiling.simplify import operand_vars
 from chainrule._src.interpreters.captured_arrays import Lifted, hook_keys
 from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueGuard, Var
@@ -613,7 +613,7 @@ def _takes_repeated(call: TracedCall) -> bool:
     function = call.function
     if not isinstance(function, np.ufunc) or function.signature is None:
         return True
-    return function is np.matmul and all([len(var.shape) == 2 for var in operands(call)])
+    return function is np.matmul and all([len(var.shape) == 2 for var in operand_vars(call)])
 
 
 def _find_residuals(trace: FunctionTrace, backward: Backward, calls: list[TracedCall]) -> None:
@@ -621,7 +621,7 @@ def _find_residuals(trace: FunctionTrace, backward: Backward, calls: list[Traced
     backward.calls, backward.fingerprints = calls, Fingerprints(calls)
     backward.takes_repeated = all(map(_takes_repeated, calls))
     available = {var for call in calls for var in call.results} | set(backward.cotangents) | set(trace.constants)
-    used = [var for call in calls for var in operands(call)] + [g for g in backward.grads if g is not None]
+    used = [var for call in calls for var in operand_vars(call)] + [g for g in backward.grads if g is not None]
     backward.residuals = [var for var in dict.fromkeys(used) if var not in available]
 
 

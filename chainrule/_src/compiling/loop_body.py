@@ -32,7 +32,7 @@ from chainrule._src.compiling.function_trace import (
 from chainrule._src.compiling.layout import BufferView, same_memory
 from chainrule._src.compiling.python_executor import NativeLoopFailed
 from chainrule._src.compiling.scan_lowering import LoopOrder, ProgramLoop, new_call
-from chainrule._src.compiling.simplify import operands
+from chainrule._src.compiling.simplify import operand_vars
 from chainrule._src.compiling.steps import VIEWS
 from chainrule._src.interpreters.captured_arrays import Lifted
 from chainrule._src.interpreters.recorder import Recorder
@@ -273,7 +273,7 @@ def _residuals_of_body(
     makers: dict[Var, tuple[TracedCall, list[Var]]] = {}
     same = {var for var, at in position.items() if at >= first} | set(trace.constants)
     for call in trace.calls:
-        used = operands(call)
+        used = operand_vars(call)
         alike = call.pure and same.issuperset(used)
         if alike:
             same.update(call.results)

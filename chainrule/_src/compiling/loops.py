@@ -79,12 +79,12 @@ class InnerLoop:
                 self.total = size_of_shape(tuple([axis.length for axis in axes]))
 
     @functools.cached_property
-    def words(self) -> tuple[list[int], list[int]]:
+    def code_parts(self) -> tuple[list[int], list[int]]:
         """The integers that encode the loop, before and after the locations of its arguments."""
         inner, *outer = self.axes
         count = len(self.args)
         shared = bool(outer) and all(outer[-1].strides[count - self.outputs :])
-        words = kernel_step(
+        step = kernel_step(
             self.address,
             self.data,
             inner.length,
@@ -95,8 +95,8 @@ class InnerLoop:
             split=shared and not self.checked,
             checked=self.checked,
         )
-        end = len(words) - len(outer) * (1 + count)
-        return words[: end - 2 * count], words[end:]
+        end = len(step) - len(outer) * (1 + count)
+        return step[: end - 2 * count], step[end:]
 
 
 class Template:

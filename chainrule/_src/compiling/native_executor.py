@@ -41,7 +41,7 @@ from chainrule._src.compiling.rolling import Item, Rolled, rolled_up
 from chainrule._src.compiling.steps import Lowering, PlanStep
 from chainrule._src.interpreters.trace_types import Program
 from chainrule._src.native import Runner
-from chainrule._src.native import code as words
+from chainrule._src.native import code as code_format
 
 ndarray = np.ndarray
 
@@ -227,8 +227,8 @@ class ProgramEncoder:
         arena_is_given: bool,
     ) -> None:
         self._private = private
-        self._arena = words.FIRST_INPUT if arena_is_given else words.ARENA
-        first = words.FIRST_INPUT + arena_is_given
+        self._arena = code_format.FIRST_INPUT if arena_is_given else code_format.ARENA
+        first = code_format.FIRST_INPUT + arena_is_given
         ordered = [*given, *constants]
         self._bases = {buffer: first + i for i, buffer in enumerate(ordered)}
         self._number_base = first + len(ordered)
@@ -270,7 +270,7 @@ class ProgramEncoder:
             code += self._rolled(item)
             return
         assert type(item) is KernelCall
-        head, tail = item.loop.words
+        head, tail = item.loop.code_parts
         code += head
         for buffer, offset, number in item.args:
             if buffer is not None and buffer.kind == ARENA:
@@ -303,7 +303,7 @@ class ProgramEncoder:
         self._count = first
         for key in added:
             del self._moving[key]
-        return words.loop_body_step([code], item.count, moves, first)
+        return code_format.loop_body_step([code], item.count, moves, first)
 
     def _group(self, group: LoopGroup) -> list[int]:
         block = Block(group, self._private)
@@ -311,7 +311,7 @@ class ProgramEncoder:
         rows = rows_of_block(group, block.width)
         steps = [self._step_of_group(kernel_call, row, block, rows * row) for kernel_call in group.kernel_calls]
         scratch = block.width * rows * row
-        return words.group(steps, rows=group.total // row, block=rows, n=row, scratch=scratch, split=True)
+        return code_format.group(steps, rows=group.total // row, block=rows, n=row, scratch=scratch, split=True)
 
     def _step_of_group(self, kernel_call: KernelCall, row: int, block: Block, elements: int) -> list[int]:
         args = []
@@ -321,12 +321,12 @@ class ProgramEncoder:
             _, stride, step, length = kernel_call.pattern(k)
             strides.append(stride)
             if arg[0] in block.offsets:
-                args.append((words.SCRATCH, block.offsets[arg[0]] * elements, 0, stride * row))
+                args.append((code_format.SCRATCH, block.offsets[arg[0]] * elements, 0, stride * row))
                 continue
             flat = flat and not length
             step = step if length else stride * row
             args.append((*self._location(arg), step, step))
-        return words.group_step(kernel_call.loop.address, kernel_call.loop.data, args, strides, flat=flat)
+        return code_format.group_step(kernel_call.loop.address, kernel_call.loop.data, args, strides, flat=flat)
 
 
 def rows_of_block(group: LoopGroup, width: int) -> int:

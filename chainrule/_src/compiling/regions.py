@@ -46,8 +46,8 @@ class RegionProgram:
     """
 
     def __init__(self, native: Native, lowering: Lowering) -> None:
-        words = native.encode()
-        self._code, self._constants = np.array(words.code, np.intp), words.constants()
+        encoder = native.encode()
+        self._code, self._constants = np.array(encoder.code, np.intp), encoder.constants()
         self._inputs = [value.dtype for value in lowering.inputs]
         self._made = [value.dtype for value in lowering.owners]
         self._outputs = [lowering.owners.index(value) for value in lowering.outputs]

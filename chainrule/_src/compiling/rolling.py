@@ -569,7 +569,7 @@ def _keys(works: list[KernelCall]) -> list[int]:
         loop = work.loop
         key = keys_by_loop.get(id(loop))
         if key is None:
-            head, tail = loop.words
+            head, tail = loop.code_parts
             content = (*head, None, *tail, None, *loop.itemsizes, loop.outputs, loop.elementwise, loop.in_place)
             key = keys_by_loop[id(loop)] = numbers.setdefault(content, len(numbers))
         keys.append(key)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import laid_by
+from chainrule._src.arrays.any_array import ensure_strides
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Shape
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import KernelCall, group_kernel_calls
@@ -374,19 +374,20 @@ class ProgramLoop:
             for k, x in zip(order.operand_indices, like, strict=True)
         ]
         slices = [k is not None and carried <= at < mapped for at, k in enumerate(order.operand_indices)]
-        given = [x if moves else laid_by(x, y.strides) for x, y, moves in zip(given, like, slices, strict=True)]
+        given = [x if moves else ensure_strides(x, y.strides) for x, y, moves in zip(given, like, slices, strict=True)]
         results = self._empty_results(order)
         stacks = results[len(order.finals) :]
         for i in range(order.length - 1, -1, -1) if order.reverse else range(order.length):
             now = [
-                laid_by(x[i, ...], y.strides) if moves else x for x, y, moves in zip(given, like, slices, strict=True)
+                ensure_strides(x[i, ...], y.strides) if moves else x
+                for x, y, moves in zip(given, like, slices, strict=True)
             ]
             outputs = self._plan.run(now, report)
             for stack, array in zip(
                 stacks, [*[outputs[k] for k in order.stacks], *[given[k] for k in order.saved]], strict=True
             ):
                 stack[i] = array
-            given[:carried] = [laid_by(x, y.strides) for x, y in zip(outputs[:carried], like, strict=False)]
+            given[:carried] = [ensure_strides(x, y.strides) for x, y in zip(outputs[:carried], like, strict=False)]
         for result, k in zip(results, order.finals, strict=False):
             result[...] = given[k]
         return results

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import lying_at
+from chainrule._src.arrays.any_array import view_at_offset
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params, Shape
 from chainrule._src.compiling.iteration import dense_strides, size_of_shape
 from chainrule._src.compiling.layout import (
@@ -514,7 +514,7 @@ _VIEWS = """
     ascontiguousarray asanyarray
 """
 #: functions whose results can be views of their only array; shape and strides of the array decide
-VIEWS = {getattr(np, name) for name in _VIEWS.split() if hasattr(np, name)} | {operator.getitem, lying_at}
+VIEWS = {getattr(np, name) for name in _VIEWS.split() if hasattr(np, name)} | {operator.getitem, view_at_offset}
 
 #: NumPy functions that are reductions by a ufunc, and the ufunc
 REDUCTIONS = {

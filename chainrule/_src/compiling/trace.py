@@ -336,6 +336,7 @@ def _differ_in_numbers_only(x: Template, y: Template) -> bool:
     if [(n.dtype, n.shape) for n in x.numbers] != [(n.dtype, n.shape) for n in y.numbers]:
         return False
     return all(
-        a is b or (a.words == b.words and a.args == b.args and a.itemsizes == b.itemsizes and a.outputs == b.outputs)
+        a is b
+        or (a.code_parts == b.code_parts and a.args == b.args and a.itemsizes == b.itemsizes and a.outputs == b.outputs)
         for a, b in zip(x.loops, y.loops, strict=True)
     )

@@ -22,7 +22,7 @@ from chainrule._src.compiling.guards.guards import same_value
 from chainrule._src.compiling.keys import keys_within
 from chainrule._src.compiling.memory_use import reachable_nbytes
 from chainrule._src.compiling.plan import ExecutionPlan
-from chainrule._src.compiling.simplify import operands
+from chainrule._src.compiling.simplify import operand_vars
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.interpreters.trace_types import Program, TracedCall, ValueGuard, Var
 from chainrule._src.messages.source_locations import Where
@@ -469,12 +469,12 @@ def _numbers_of(calls: list[TracedCall]) -> tuple[dict[int, Var], set[int]]:
         found: tuple[dict[int, Var], set[int]] = native.LOOPS.numbers_of(calls)
         return found
     results = {var.number: var for call in calls for var in call.results}
-    return results, {var.number for call in calls for var in operands(call) if var.number not in results}
+    return results, {var.number for call in calls for var in operand_vars(call) if var.number not in results}
 
 
 def _is_view(call: TracedCall, var: Var) -> bool:
     """Return whether the result of a call shares memory with one of its operands."""
-    return len(call.results) == 1 and any(np.may_share_memory(var.array, x.array) for x in operands(call))
+    return len(call.results) == 1 and any(np.may_share_memory(var.array, x.array) for x in operand_vars(call))
 
 
 def _with_views(segment: Segment, views: dict[int, TracedCall]) -> list[TracedCall]:
@@ -484,12 +484,12 @@ def _with_views(segment: Segment, views: dict[int, TracedCall]) -> list[TracedCa
     a view depends on its base.
     """
     own = {var.number for call in segment.calls for var in call.results}
-    missing = [var.number for call in segment.calls for var in operands(call) if var.number not in own]
+    missing = [var.number for call in segment.calls for var in operand_vars(call) if var.number not in own]
     if segment.trace is not None:
         missing += [var.number for var in segment.trace.outputs() if var.number not in own]
     repeated: dict[int, TracedCall] = {}
     for number in missing:
         if number in views and number not in repeated:
             repeated[number] = views[number]
-            missing += [var.number for var in operands(views[number])]
+            missing += [var.number for var in operand_vars(views[number])]
     return [*[repeated[number] for number in sorted(repeated)], *segment.calls]

@@ -21,13 +21,13 @@ class ErrorState:
     """The floating-point error state at the start of a trace, to compare with the current one.
 
     Attributes:
-        looked_at: whether the program may detect floating-point exceptions of the current call.
+        exceptions_handled: whether the program may detect floating-point exceptions of the current call.
     """
 
-    __slots__ = ("_errors", "_filters", "_known", "_modes", "_shown", "looked_at")
+    __slots__ = ("_errors", "_filters", "_known", "_modes", "_shown", "exceptions_handled")
 
     def __init__(self) -> None:
-        self.looked_at = False
+        self.exceptions_handled = False
         self._errors = fp_warnings.users_error_state()
         self._known: object = None  # a value of NumPy's context variable that is known to mean the initial error state
         self._modes = fp_warnings.user_error_modes()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.any_array import scalar_to_array
 from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.interpreters.primal import WithPrimal
@@ -144,10 +144,10 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
             primals[i] = saveable_array(primals[i])
     if not isinstance(out, tuple):
         if type(out) is not ndarray:
-            out = unscalar(out)
+            out = scalar_to_array(out)
         step = JacStep(prim, primals, origins, (out,), params) if has_jacobian and dtype_of(out).kind in "fc" else None
         return Jac(out, None if step is None else (step, 0), own_level)
-    outs = tuple([x if type(x) is ndarray else unscalar(x) for x in out])
+    outs = tuple([x if type(x) is ndarray else scalar_to_array(x) for x in out])
     step = JacStep(prim, primals, origins, outs, params) if has_jacobian else None
     return tuple(
         [

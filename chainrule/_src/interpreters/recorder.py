@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import lying_at, overlaps_itself, same_strides, with_strides
+from chainrule._src.arrays.any_array import overlaps_itself, same_strides, view_at_offset, with_strides
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.interpreters.captured_arrays import CapturedArrays, memory_key
 from chainrule._src.interpreters.error_state import FLOATING_POINT, ErrorState, is_tried
@@ -142,13 +142,13 @@ class Recorder(CapturedArrays):
                 whole = self.bases[id(base)] = self.new(base)
             offset = key[0][0] - base.__array_interface__["data"][0]
             args = Traced(whole, self.level), offset, array.shape, array.strides
-            var = self.parts[key] = self.append_call(lying_at, "", args, {}, (array,), False).var
+            var = self.parts[key] = self.append_call(view_at_offset, "", args, {}, (array,), False).var
             self.checksums.append((var, digest(array)))
         return var
 
     def drop(self, begin: int) -> None:
         """Remove the calls from index ``begin`` on, except views of arrays from outside, which may be used again."""
-        self.calls[begin:] = [call for call in self.calls[begin:] if call.function is lying_at]
+        self.calls[begin:] = [call for call in self.calls[begin:] if call.function is view_at_offset]
 
     def traced(self, data: object) -> Traced:
         return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level, plain=True)
@@ -266,7 +266,7 @@ class Recorder(CapturedArrays):
 
     def _run(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Any:
         """Call a function on arrays. Note exceptions that depend on values: the program may handle them and branch."""
-        self._around.looked_at = False
+        self._around.exceptions_handled = False
         if self._around.changed():
             self._error_state_changes += 1
             self._check_fp_exceptions(function, args, kwargs)
@@ -288,7 +288,7 @@ class Recorder(CapturedArrays):
         ignored, handled = self._around.differences()
         self.ignored |= ignored
         self.handled |= handled
-        self._around.looked_at = bool(handled)
+        self._around.exceptions_handled = bool(handled)
         if not handled or self._drawing or (type(function) is PrimitiveFunction and not function.prim.listed):
             return
         kinds: list[str] = []
@@ -438,7 +438,7 @@ class Recorder(CapturedArrays):
         call.step = None
         note_frame(call, sys._getframe(1))
         code = call.code
-        call.kept = self._around.looked_at or bool(
+        call.kept = self._around.exceptions_handled or bool(
             code is not None and code.co_exceptiontable and is_tried(code, call.lasti)
         )
         self.calls.append(call)

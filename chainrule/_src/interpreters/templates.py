@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import lying_at, overlaps_itself
+from chainrule._src.arrays.any_array import overlaps_itself, view_at_offset
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.interpreters.rebuilt import Rebuilt
 from chainrule._src.interpreters.trace_types import PrimitiveFunction, TracedCall, Var, argument_key, collect_instances
@@ -122,7 +122,7 @@ def passes_arrays(function: AnyFunction, args: tuple[object, ...]) -> bool:
 def _step(call: TracedCall, indices: dict[Var, int]) -> TemplateStep:
     """Return a call with a TemplateItem for each Var, as ``native/templates.c`` reads it."""
     function = call.function
-    if function is lying_at or type(function) is Rebuilt:
+    if function is view_at_offset or type(function) is Rebuilt:
         raise _NoTemplate
     used: list[int] = []
     args, kwargs = _spec(call.args, indices, used), _spec(call.kwargs, indices, used)

@@ -40,7 +40,7 @@ static PyObject *step_of(PyObject *call) {
     return step != NULL && step_type != NULL && Py_TYPE(step) == step_type ? step : NULL;
 }
 
-/* Append the Vars in nested containers, as operands() in compiling/simplify.py: -1 error. */
+/* Append the Vars in nested containers, as operand_vars() in compiling/simplify.py: -1 error. */
 static int collect(PyObject *x, PyObject *found) {
     Py_ssize_t i;
     if (Py_TYPE(x) == var_type) return PyList_Append(found, x);

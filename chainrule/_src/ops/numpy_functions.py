@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.any_array import scalar_to_array
 from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import (
@@ -478,7 +478,9 @@ def _polyval(p: IntoArray, x: AnyArray) -> AnyArray:
     p = asarray_or_tensor(p)
     total = np.zeros_like(x)
     for k in range(shape_of(p)[0]):
-        total = np.add(*promoted(unscalar(np.multiply(total, x)), p[k, ...]))  # p[k] would be a scalar, which is weak
+        total = np.add(
+            *promoted(scalar_to_array(np.multiply(total, x)), p[k, ...])
+        )  # p[k] would be a scalar, which is weak
     return total
 
 

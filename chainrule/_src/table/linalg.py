@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import in_one, is_array, is_recorded, unscalar
+from chainrule._src.arrays.any_array import call_as_one_operation, is_array, is_recorded, scalar_to_array
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
@@ -201,7 +201,7 @@ def _cofactors(x: Any, out: Any) -> AnyArray:
         if is_recorded(x) and _has_inverse(x.inside):
             # A replay with a singular matrix fails here, and then runs eagerly instead.
             return _at_matrix(out) * inv(x).mT
-        return in_one(_cofactors, x, out)
+        return call_as_one_operation(_cofactors, x, out)
     if type(x) is ndarray:
         try:
             return _at_matrix(np.asarray(out)) * raw.inv(x).mT
@@ -306,7 +306,7 @@ def _slogdet_jvp(t: AnyArray, x: AnyArray, sign: AnyArray, logabsdet: AnyArray) 
 def slogdet(x: AnyArray) -> tuple[AnyArray, ...]:
     """Return the sign and the logarithm of the absolute value of the determinant of every matrix."""
     sign, logabsdet = gufuncs.slogdet(x)
-    return unscalar(sign), unscalar(logabsdet)
+    return scalar_to_array(sign), scalar_to_array(logabsdet)
 
 
 # -- cholesky --------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def write_plain(leaf_cotangents: Pending, escaped: set[int]) -> bool:
     if LOOPS is None or ACTIVE_MODES:
         return False
     with _ACCUMULATE:
-        return LOOPS.write_grads(leaf_cotangents, LOCAL.sweep.freed, GRADIENT, escaped)
+        return LOOPS.write_grads(leaf_cotangents, LOCAL.sweep.freed, GRADIENT, escaped, KEPT_PASSES)
 
 
 def leaf_gradients(state: Any, leaf_cotangents: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, AnyArray]]:

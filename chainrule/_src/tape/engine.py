@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import is_recorded, unscalar
+from chainrule._src.arrays.any_array import is_recorded, scalar_to_array
 from chainrule._src.arrays.types import AnyArray, Cotangents
 from chainrule._src.messages import errors
 from chainrule._src.messages.source_locations import note_frame
@@ -311,7 +311,7 @@ def _sum(x: AnyArray, y: AnyArray) -> AnyArray:
         if total is not None:
             return total
     total = at_users_line(add, x, y)
-    return total if type(total) is ndarray else unscalar(total)
+    return total if type(total) is ndarray else scalar_to_array(total)
 
 
 def _fill_missing_cotangents(node: Node, parts: list[AnyArray | None]) -> Cotangents:

@@ -365,8 +365,8 @@ def _watch_table(
             elif instruction.name == "LOAD_DEREF" and instruction.arg < 256:
                 kind, operands = _UNLESS_CACHED_CELL, instruction.arg  # up to 3.12 the index of a local or cell
             table[offset >> 1], counts[offset >> 1], heights[offset >> 1] = kind, operands, instruction.height
-    words = array.array("h", [_count_locals(code), *heights])
-    return table, words.tobytes(), bytes(counts), [None] * count
+    stack_heights = array.array("h", [_count_locals(code), *heights])
+    return table, stack_heights.tobytes(), bytes(counts), [None] * count
 
 
 def _call_monitored(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:
