@@ -175,7 +175,7 @@ def test_parts_of_length_one(dtype, count):
     def draw():
         return np.asarray(normal(3, 70) > 0) if dtype == "?" else normal(3, 70).astype(dtype)
 
-    p = Written(draw(), draw().T.copy())
+    p = ProgramBuilder(draw(), draw().T.copy())
     x, y = p.inputs
     rows = [x, p(np.transpose, y), p(operator.getitem, x, (slice(None), slice(None, None, -1)))]
     rows.append(p(np.broadcast_to, p(operator.getitem, x, (slice(1, 2),)), (3, 70)))
