@@ -1,4 +1,4 @@
-"""Rolled-up loops: the plan of a repeated body, eager bits, and irregular code that must not be rolled up."""
+"""Detected loops of kernel calls: the plan of a repeated body, eager bits, and irregular code that must stay unrolled."""
 
 import gc
 import operator
@@ -276,7 +276,7 @@ def test_equal_constants_are_one():
 def test_what_is_found_is_the_same_loops():
     """The works of a body, repeated as often as it states, equal the original works."""
     counted = []
-    original = rolling.rolled_up
+    original = rolling.detect_loops
 
     def noted(works, elsewhere, depth=0):
         items = original(works, elsewhere, depth)
@@ -285,7 +285,7 @@ def test_what_is_found_is_the_same_loops():
         return items
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("chainrule._src.compiling.native_executor.rolled_up", noted)
+        patch.setattr("chainrule._src.compiling.native_executor.detect_loops", noted)
         for function in LOOPS:
             cr.compile(cr.grad(function))(A, X)
     assert counted and all(before == after for before, after in counted)
@@ -294,7 +294,7 @@ def test_what_is_found_is_the_same_loops():
 def _length(item):
     if type(item) is KernelCall:
         return 1
-    if type(item) is rolling.Rolled:
+    if type(item) is rolling.KernelLoop:
         return item.count * sum(_length(inner) for inner in item.items)
     return len(item.kernel_calls)
 

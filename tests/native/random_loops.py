@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
-from chainrule._src.interpreters.rebuilt import Place, Rebuilt
+from chainrule._src.interpreters.rebuilt import ArrayPlaceholder, Rebuilt
 from tests.compiling.recording import ProgramBuilder
 
 UNARY = [np.negative, np.tanh, np.sin, np.absolute, np.sqrt, np.exp]
@@ -127,6 +127,8 @@ class LoopMaker:
             values = program(np.multiply, program(operator.getitem, laid, slice(0, 3)), 0.5)
             index = np.arange(values.shape[0]) - choice % self.size
             self.program.constants.append(program.var(index))
-            written = Rebuilt(operator.setitem, (Place(0), Place(2), Place(1)), {}, (), (), (0,))
+            written = Rebuilt(
+                operator.setitem, (ArrayPlaceholder(0), ArrayPlaceholder(2), ArrayPlaceholder(1)), {}, (), (), (0,)
+            )
             return program(written, laid, values, self.program.constants[-1])
         return self.loop(inner, times, [x, made[-1]], before)[0]

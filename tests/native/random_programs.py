@@ -16,7 +16,7 @@ from chainrule._src import native
 from chainrule._src.arrays.any_array import ensure_strides, with_strides
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.scan_lowering import LoopOrder, ProgramLoop
-from chainrule._src.interpreters.rebuilt import Place, Rebuilt
+from chainrule._src.interpreters.rebuilt import ArrayPlaceholder, Rebuilt
 from chainrule._src.interpreters.trace_types import Program
 from tests.compiling.recording import ProgramBuilder
 from tests.native.random_loops import LoopMaker
@@ -110,13 +110,15 @@ class Maker:
             common = tuple(rng.integers(1, 9, rng.integers(1, 3)))
             arrays = [self.program.var(self.positions(length, common)) for length in shape[:axes]]
             self.program.constants += arrays
-            index = tuple([Place(2 + k) for k in range(axes)])
+            index = tuple([ArrayPlaceholder(2 + k) for k in range(axes)])
         wanted = x.array[tuple([array.array for array in arrays]) if arrays else index].shape
         values = self.pick()
         if values.dtype != x.dtype or values.shape != wanted:
             values = self.program.var(with_strides(np.ones(wanted, x.dtype), self.some_strides(wanted, x.dtype)))
             self.program.constants.append(values)
-        return self.program(Rebuilt(function, (Place(0), index, Place(1)), {}, (), (), (0,)), x, values, *arrays)
+        return self.program(
+            Rebuilt(function, (ArrayPlaceholder(0), index, ArrayPlaceholder(1)), {}, (), (), (0,)), x, values, *arrays
+        )
 
     def positions(self, length: int, shape: tuple[int, ...]) -> np.ndarray:
         x = self.rng.integers(-length, length, shape)

@@ -237,7 +237,7 @@ class Compiled(Generic[P, R]):
         finally:
             seconds = self.budget.end_eager(start, start[0] - call.begin, kind)
         if speed is not None:
-            self.budget.compared(speed, seconds)
+            self.budget.record_comparison(speed, seconds)
         if own:
             result = own_results(result, self.name, call.leaves)
         self.budget.end_call()
@@ -327,7 +327,7 @@ class Compiled(Generic[P, R]):
         for tree in [tree for trees in self._trees.values() for tree in trees]:
             for segment, trace in tree.ends():
                 self.budget.count_savings(trace.speed, segment.plan.runs, trace.count)
-                if trace.speed.asked:
+                if trace.speed.needs_eager_call:
                     self._clear_shortcuts()
 
     def _note_cause(self, call: CompiledCall, missing: UntracedBranch | None) -> None:
@@ -418,7 +418,7 @@ class Compiled(Generic[P, R]):
             kept = kind
             return trace, path, new, outputs
         finally:
-            self.budget.traced(self.budget.clock() - begin, kept)
+            self.budget.record_trace(self.budget.clock() - begin, kept)
 
     def _add_to_tree(self, tree: Tree | None, call: CompiledCall, kind: int) -> tuple[FunctionTrace, list[Segment]]:
         """Record a trace and add it to its tree; return the trace and its segments."""
@@ -509,10 +509,10 @@ class Compiled(Generic[P, R]):
             rewind_generators(before)
             return self._run_eagerly(call)
         result = _finish(trace, outputs, call.leaves, call.eager_call)
-        budget.replayed(trace.speed, budget.clock() - call.begin, trace.count)
+        budget.record_replay(trace.speed, budget.clock() - call.begin, trace.count)
         if not trace.proven and trace.speed.is_faster(trace.count):
             trace.proven = True
-            budget.proved()
+            budget.record_faster_replay()
         tree.hits += 1
         if not ACTIVE_MODES and (
             tree.root.guard is None or tree.hits > 1
@@ -691,7 +691,7 @@ class Timed:
         begin = budget.clock()
         result = self.inner.call(args)
         if result is not None:
-            budget.replayed(speed, budget.clock() - begin, trace.count)
+            budget.record_replay(speed, budget.clock() - begin, trace.count)
         return result
 
     def into(self, args: tuple[object, ...], out: Any) -> bool:

@@ -17,7 +17,7 @@ from chainrule._src.arrays.types import NumpyArray, Shape
 from chainrule._src.compiling.call_loops import CallLoops, in_one_line
 from chainrule._src.compiling.iteration import broadcast_strides, is_run, merged_axes, sorted_axes
 from chainrule._src.compiling.loops import InnerLoop, Operand, Unlowered, own_loop
-from chainrule._src.interpreters.rebuilt import Place, Rebuilt
+from chainrule._src.interpreters.rebuilt import ArrayPlaceholder, Rebuilt
 from chainrule._src.interpreters.trace_types import TracedCall, Var
 
 ndarray = np.ndarray
@@ -302,7 +302,7 @@ def lower_rebuilt_write(loops: CallLoops, call: Rebuilt) -> None:
         raise Unlowered
     x, values, (out,) = _operand(loops, call.args[0]), _operand(loops, call.args[2]), loops.writes
     index = call.args[1] if type(call.args[1]) is tuple else (call.args[1],)
-    index = tuple([_operand(loops, item) if type(item) is Place else item for item in index])
+    index = tuple([_operand(loops, item) if type(item) is ArrayPlaceholder else item for item in index])
     loops.copy(x, out)
     if accumulate or call.function is operator.setitem:
         lower_index_write(loops, out, index, values, accumulate)
@@ -312,8 +312,8 @@ def lower_rebuilt_write(loops: CallLoops, call: Rebuilt) -> None:
     lower_index_write(loops, in_one_line(out), index, values, False)
 
 
-def _operand(loops: CallLoops, x: float | Place) -> Operand:
-    if type(x) is not Place:
+def _operand(loops: CallLoops, x: float | ArrayPlaceholder) -> Operand:
+    if type(x) is not ArrayPlaceholder:
         raise Unlowered
     return loops.reads[x.at]
 

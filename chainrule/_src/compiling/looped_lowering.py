@@ -24,7 +24,7 @@ from chainrule._src.compiling.loop_detection import (
 )
 from chainrule._src.compiling.loops import MEMORY, READ, TEMPORARY, WRITE
 from chainrule._src.compiling.lowering import LoopLowerer
-from chainrule._src.compiling.rolling import Rolled, moved, table_of
+from chainrule._src.compiling.rolling import KernelLoop, moved, table_of
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering, PlanStep, ResultLayout
 from chainrule._src.compiling.trace import TraceArrays
@@ -89,7 +89,7 @@ class LoweredLoop:
         self.numbers: dict[PlanStep, list[list[Any]]] = {}
         self.local: set[Buffer] = set()
 
-    def rolled(self, steps: list[PlanStep], memories: Memories, before: list[KernelCall]) -> Rolled:
+    def kernel_loop(self, steps: list[PlanStep], memories: Memories, before: list[KernelCall]) -> KernelLoop:
         """Return the loop with the kernel calls of its body. Calls that prepare it are appended to ``before``."""
         kernel_calls: list[KernelCall] = []
         for step in steps:
@@ -99,7 +99,7 @@ class LoweredLoop:
                 temporaries = add_kernel_calls(kernel_calls, step, memories, before)
                 self.local.update([value.buffer for value in step.writes])
             self.local.update(temporaries)
-        return Rolled(kernel_calls, self.count, 0, self.local)
+        return KernelLoop(kernel_calls, self.count, 0, self.local)
 
     def number(self, step: PlanStep, i: int, offset: int) -> LoopArgument:
         """Return a number of a step as an argument of a kernel call: a table, if the number differs between iterations."""

@@ -37,7 +37,7 @@ from chainrule._src.compiling.layout import (
 from chainrule._src.compiling.looped_lowering import LoweredLoop, add_kernel_calls
 from chainrule._src.compiling.loops import ROUND
 from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, exception_names
-from chainrule._src.compiling.rolling import Item, Rolled, rolled_up
+from chainrule._src.compiling.rolling import Item, KernelLoop, detect_loops
 from chainrule._src.compiling.steps import Lowering, PlanStep
 from chainrule._src.interpreters.trace_types import Program
 from chainrule._src.native import Runner
@@ -69,27 +69,27 @@ class NativeSegment:
         self.kernel_calls: list[KernelCall] = []
         self._origins: list[int] = []  # the step of each kernel call
         self._detected: list[
-            tuple[int, Rolled, tuple[int, int]]
+            tuple[int, KernelLoop, tuple[int, int]]
         ] = []  # the number of kernel calls before a loop, the loop, and its first and last step
         within: list[int] = []  # the remaining steps of the current loop
         for number in numbers:
             loop = loops.get(number)
             if loop is not None:
                 within = [k for k in range(loop.first, loop.end) if not steps[k].view]
-                rolled = loop.rolled([steps[k] for k in within], memories, self.kernel_calls)
+                kernel_loop = loop.kernel_loop([steps[k] for k in within], memories, self.kernel_calls)
                 self._origins += [number] * (len(self.kernel_calls) - len(self._origins))
-                self._detected.append((len(self.kernel_calls), rolled, (number, within[-1])))
+                self._detected.append((len(self.kernel_calls), kernel_loop, (number, within[-1])))
             if within and number <= within[-1]:
                 continue
             add_kernel_calls(self.kernel_calls, steps[number], memories)
             self._origins += [number] * (len(self.kernel_calls) - len(self._origins))
         self.loops: list[tuple[int, int, int, int]] = []
-        self.items: list[Item] = [*self.kernel_calls, *[rolled for _, rolled, _ in self._detected]]
+        self.items: list[Item] = [*self.kernel_calls, *[kernel_loop for _, kernel_loop, _ in self._detected]]
 
     @property
     def touched(self) -> set[Buffer]:
         """All buffers that it uses."""
-        items: list[Item] = [*self.kernel_calls, *[rolled for _, rolled, _ in self._detected]]
+        items: list[Item] = [*self.kernel_calls, *[kernel_loop for _, kernel_loop, _ in self._detected]]
         return {buffer for item in items for buffer in item.touched}
 
     def arrange(self, elsewhere: frozenset[Buffer]) -> None:
@@ -100,10 +100,10 @@ class NativeSegment:
         """
         self.items = []
         at = 0
-        for end, rolled, (first, last) in self._detected:
+        for end, kernel_loop, (first, last) in self._detected:
             self._arrange(at, end, elsewhere)
-            self.items.append(rolled)
-            self.loops.append((first, last, last, rolled.count))
+            self.items.append(kernel_loop)
+            self.loops.append((first, last, last, kernel_loop.count))
             at = end
         self._arrange(at, len(self.kernel_calls), elsewhere)
         self.kernel_calls, self._origins, self._detected = [], [], []
@@ -112,11 +112,11 @@ class NativeSegment:
         kernel_calls, of = self.kernel_calls[begin:end], self._origins
         if self._detected:
             others: list[Item] = [*self.kernel_calls[:begin], *self.kernel_calls[end:]]
-            others += [rolled for _, rolled, _ in self._detected]
+            others += [kernel_loop for _, kernel_loop, _ in self._detected]
             elsewhere = elsewhere.union(*[item.touched for item in others])
-        items = rolled_up(kernel_calls, elsewhere)
+        items = detect_loops(kernel_calls, elsewhere)
         for item in items:
-            if type(item) is Rolled and item.period:
+            if type(item) is KernelLoop and item.period:
                 first, last = begin + item.start, begin + item.start + item.period
                 stop = begin + item.start + item.count * item.period
                 self.loops.append((of[first], of[last - 1], of[stop - 1], item.count))
@@ -264,10 +264,10 @@ class ProgramEncoder:
     def _write(self, code: list[int], item: Item) -> None:
         """Append a kernel call, a group or a loop to the code."""
         if type(item) is LoopGroup:
-            code += self._group(item)
+            code += self._encode_group(item)
             return
-        if type(item) is Rolled:
-            code += self._rolled(item)
+        if type(item) is KernelLoop:
+            code += self._encode_loop(item)
             return
         assert type(item) is KernelCall
         head, tail = item.loop.code_parts
@@ -279,7 +279,7 @@ class ProgramEncoder:
                 code += self._location((buffer, offset, number))
         code += tail
 
-    def _rolled(self, item: Rolled) -> list[int]:
+    def _encode_loop(self, item: KernelLoop) -> list[int]:
         depth, first = item.depth, self._count
         moves: list[tuple[int, int, int, int]] = []
         added = []
@@ -305,15 +305,15 @@ class ProgramEncoder:
             del self._moving[key]
         return code_format.loop_body_step([code], item.count, moves, first)
 
-    def _group(self, group: LoopGroup) -> list[int]:
+    def _encode_group(self, group: LoopGroup) -> list[int]:
         block = Block(group, self._private)
         row = group.row or 1
         rows = rows_of_block(group, block.width)
-        steps = [self._step_of_group(kernel_call, row, block, rows * row) for kernel_call in group.kernel_calls]
+        steps = [self._encode_group_step(kernel_call, row, block, rows * row) for kernel_call in group.kernel_calls]
         scratch = block.width * rows * row
         return code_format.group(steps, rows=group.total // row, block=rows, n=row, scratch=scratch, split=True)
 
-    def _step_of_group(self, kernel_call: KernelCall, row: int, block: Block, elements: int) -> list[int]:
+    def _encode_group_step(self, kernel_call: KernelCall, row: int, block: Block, elements: int) -> list[int]:
         args = []
         strides = []
         flat = True
@@ -490,7 +490,7 @@ class _BufferUses:
 
     def add(self, item: Any) -> None:
         """Note the buffers that an item uses. Buffers that live across iterations of a loop are used from its begin to its end."""
-        if type(item) is not Rolled:
+        if type(item) is not KernelLoop:
             self.items.append((item, self._time))
             self._note(item.touched)
             self._time += 1

@@ -3,7 +3,7 @@
 ``loop_body`` runs a :class:`ProgramLoop`: a program of one iteration, with a :class:`LoopOrder` of iterations and operands. The program is
 lowered to an :class:`Iteration`, whose inputs and outputs are *carried* from one iteration to the next, *mapped* (a slice of an array
 per iteration, stacked results), or *fixed*. A loop can be a step of a plan: its template has a :class:`ScanLoop` in place of an
-inner loop, which ``rolling`` expands to a :class:`~chainrule._src.compiling.rolling.Rolled`. Loop-invariant kernel calls are hoisted.
+inner loop, which ``rolling`` expands to a :class:`~chainrule._src.compiling.rolling.KernelLoop`. Loop-invariant kernel calls are hoisted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from chainrule._src.compiling.looped_lowering import add_kernel_calls
 from chainrule._src.compiling.loops import READ, WRITE, Template, Unlowered
 from chainrule._src.compiling.native_executor import Native, NativePlan
 from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
-from chainrule._src.compiling.rolling import Item, Rolled, moved
+from chainrule._src.compiling.rolling import Item, KernelLoop, moved
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowerer, Lowering, ResultLayout
 from chainrule._src.interpreters.same_bits import same_bits
@@ -197,7 +197,7 @@ class _Expansion:
         self._body += [self._relocated(kernel_call, per_iteration) for kernel_call in iteration.kernel_calls]
         self.items = [
             *_expand_items(self._before, depth),
-            Rolled(self._body, order.length, depth, per_iteration),
+            KernelLoop(self._body, order.length, depth, per_iteration),
             *[kernel_call for kernel_calls in after for kernel_call in kernel_calls],
         ]
 

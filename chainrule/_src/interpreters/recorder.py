@@ -21,7 +21,7 @@ from chainrule._src.arrays.any_array import overlaps_itself, same_strides, view_
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.interpreters.captured_arrays import CapturedArrays, memory_key
 from chainrule._src.interpreters.error_state import FLOATING_POINT, ErrorState, is_tried
-from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, Place, Rebuilt
+from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, ArrayPlaceholder, Rebuilt
 from chainrule._src.interpreters.same_bits import multiplies_alike, same_bits
 from chainrule._src.interpreters.templates import (
     MAX_TEMPLATES,
@@ -96,7 +96,7 @@ class Recorder(CapturedArrays):
         self.written_array: weakref.ref[Tensor] | None = None
         self.lost_view = ""
         self._view_function: AnyFunction | None = None  # its result is a view in eager code
-        self._around = ErrorState()
+        self._error_state = ErrorState()
         self._error_state_changes = 0  # the number of calls in another error state than that of the first call
         self.depth = 0
         self.with_arrays = False
@@ -266,8 +266,8 @@ class Recorder(CapturedArrays):
 
     def _run(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Any:
         """Call a function on arrays. Note exceptions that depend on values: the program may handle them and branch."""
-        self._around.exceptions_handled = False
-        if self._around.changed():
+        self._error_state.exceptions_handled = False
+        if self._error_state.changed():
             self._error_state_changes += 1
             self._check_fp_exceptions(function, args, kwargs)
         self.failed = None
@@ -285,10 +285,10 @@ class Recorder(CapturedArrays):
 
     def _check_fp_exceptions(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> None:
         """Note the current floating-point error state. Refuse to record if the call raises a flag that the program handles."""
-        ignored, handled = self._around.differences()
+        ignored, handled = self._error_state.differences()
         self.ignored |= ignored
         self.handled |= handled
-        self._around.exceptions_handled = bool(handled)
+        self._error_state.exceptions_handled = bool(handled)
         if not handled or self._drawing or (type(function) is PrimitiveFunction and not function.prim.listed):
             return
         kinds: list[str] = []
@@ -391,14 +391,14 @@ class Recorder(CapturedArrays):
         """
         arrays: list[Traced] = []
 
-        args, kwargs = self._with_places(args, arrays), self._with_places(kwargs, arrays)
+        args, kwargs = self._with_placeholders(args, arrays), self._with_placeholders(kwargs, arrays)
         floats = tuple([i for i, x in enumerate(arrays) if self._is_weak(x)])
         scalars = tuple([i for i, x in enumerate(arrays) if self.is_scalar(x) and i not in floats])
-        written_indices = tuple([self._with_places(x, arrays).at for x in written])
+        written_indices = tuple([self._with_placeholders(x, arrays).at for x in written])
         return Rebuilt(function, args, kwargs, floats, scalars, written_indices), "", tuple(arrays), {}
 
-    def _with_places(self, x: Any, arrays: list[Traced]) -> Any:
-        """Return an argument with each array replaced by its ``Place``, an index in ``arrays``; append new arrays."""
+    def _with_placeholders(self, x: Any, arrays: list[Traced]) -> Any:
+        """Return an argument with each array replaced by its ``ArrayPlaceholder``, an index in ``arrays``; append new arrays."""
         kind = type(x)
         if kind is ndarray:
             x, kind = self.traced(x), Traced
@@ -406,12 +406,16 @@ class Recorder(CapturedArrays):
             index = next((i for i, other in enumerate(arrays) if other.var is x.var), None)
             if index is None:
                 arrays.append(x)
-            return Place(len(arrays) - 1 if index is None else index)
+            return ArrayPlaceholder(len(arrays) - 1 if index is None else index)
         if kind is tuple or kind is list:
-            return kind([self._with_places(item, arrays) for item in x])
+            return kind([self._with_placeholders(item, arrays) for item in x])
         if kind is dict:
-            return {name: self._with_places(item, arrays) for name, item in x.items()}
-        return slice(*[self._with_places(item, arrays) for item in (x.start, x.stop, x.step)]) if kind is slice else x
+            return {name: self._with_placeholders(item, arrays) for name, item in x.items()}
+        return (
+            slice(*[self._with_placeholders(item, arrays) for item in (x.start, x.stop, x.step)])
+            if kind is slice
+            else x
+        )
 
     def _is_weak(self, x: object) -> bool:
         return type(x) is Traced and x.var.number in self.weak
@@ -438,7 +442,7 @@ class Recorder(CapturedArrays):
         call.step = None
         note_frame(call, sys._getframe(1))
         code = call.code
-        call.kept = self._around.exceptions_handled or bool(
+        call.kept = self._error_state.exceptions_handled or bool(
             code is not None and code.co_exceptiontable and is_tried(code, call.lasti)
         )
         self.calls.append(call)

@@ -21,7 +21,7 @@ PyObject *method_name;
 
 /* interned names of attributes of Recorder and of the thread's state */
 static struct {
-    PyObject *dict, *recorder, *level, *calls, *count, *narrow, *weak, *boxed, *around, *sharing, *depth, *with_arrays, *op_name, *scalars, *failed, *drawing, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *drop, *overwritten, *note_holder, *saved_hooks, *watch, *filters, *shown;
+    PyObject *dict, *recorder, *level, *calls, *count, *narrow, *weak, *boxed, *error_state, *sharing, *depth, *with_arrays, *op_name, *scalars, *failed, *drawing, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *drop, *overwritten, *note_holder, *saved_hooks, *watch, *filters, *shown;
 } attribute_names;
 
 /* ---- the recorder of this thread */
@@ -35,7 +35,7 @@ static PyObject *attribute(const Recording *r, PyObject *name) { return PyDict_G
 
 /* Whether NumPy's error state and the warning filters are those from the beginning of the trace. */
 static int has_first_error_state(const Recording *r) {
-    PyObject *state = attribute(r, attribute_names.around), *current = NULL;
+    PyObject *state = attribute(r, attribute_names.error_state), *current = NULL;
     int same = -1;
     if (state == NULL || Py_TYPE(state) != state_type || error_variable == Py_None) return 0;
     if (PyDict_GetItemWithError(warnings_names, attribute_names.filters) != SLOT(state, state_filters) || PyDict_GetItemWithError(warnings_names, attribute_names.shown) != SLOT(state, state_shown)) return 0;
@@ -571,7 +571,7 @@ static int intern_attribute_names(void) {
     static const struct {
         PyObject **name;
         const char *text;
-    } all[] = {{&attribute_names.dict, "__dict__"}, {&attribute_names.recorder, "recorder"}, {&attribute_names.level, "level"}, {&attribute_names.calls, "calls"}, {&attribute_names.count, "_count"}, {&attribute_names.narrow, "narrow"}, {&attribute_names.weak, "weak"}, {&attribute_names.boxed, "boxed"}, {&attribute_names.around, "_around"}, {&attribute_names.sharing, "sharing"}, {&attribute_names.depth, "depth"}, {&attribute_names.with_arrays, "with_arrays"}, {&attribute_names.op_name, "_op_name"}, {&attribute_names.scalars, "scalars"}, {&attribute_names.failed, "failed"}, {&attribute_names.drawing, "_drawing"}, {&attribute_names.plain, "plain"}, {&attribute_names.code, "code"}, {&attribute_names.lasti, "lasti"}, {&attribute_names.changed, "changed"}, {&attribute_names.var_of_plain, "var_of_plain"}, {&attribute_names.sweep, "sweep"}, {&attribute_names.mode, "mode"}, {&attribute_names.drop, "drop"}, {&attribute_names.overwritten, "overwritten"}, {&attribute_names.note_holder, "note_holder"}, {&attribute_names.saved_hooks, "saved_hooks"}, {&attribute_names.watch, "watch"}, {&attribute_names.filters, "filters"}, {&attribute_names.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
+    } all[] = {{&attribute_names.dict, "__dict__"}, {&attribute_names.recorder, "recorder"}, {&attribute_names.level, "level"}, {&attribute_names.calls, "calls"}, {&attribute_names.count, "_count"}, {&attribute_names.narrow, "narrow"}, {&attribute_names.weak, "weak"}, {&attribute_names.boxed, "boxed"}, {&attribute_names.error_state, "_error_state"}, {&attribute_names.sharing, "sharing"}, {&attribute_names.depth, "depth"}, {&attribute_names.with_arrays, "with_arrays"}, {&attribute_names.op_name, "_op_name"}, {&attribute_names.scalars, "scalars"}, {&attribute_names.failed, "failed"}, {&attribute_names.drawing, "_drawing"}, {&attribute_names.plain, "plain"}, {&attribute_names.code, "code"}, {&attribute_names.lasti, "lasti"}, {&attribute_names.changed, "changed"}, {&attribute_names.var_of_plain, "var_of_plain"}, {&attribute_names.sweep, "sweep"}, {&attribute_names.mode, "mode"}, {&attribute_names.drop, "drop"}, {&attribute_names.overwritten, "overwritten"}, {&attribute_names.note_holder, "note_holder"}, {&attribute_names.saved_hooks, "saved_hooks"}, {&attribute_names.watch, "watch"}, {&attribute_names.filters, "filters"}, {&attribute_names.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
     size_t i;
     for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if ((*all[i].name = PyUnicode_InternFromString(all[i].text)) == NULL) return -1;

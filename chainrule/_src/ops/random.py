@@ -38,7 +38,7 @@ from chainrule._src.ops.creation import _sizes, _wrap_new
 from chainrule._src.tape.foreign import Foreign, gpu_number
 from chainrule._src.tape.levels import STACK, Level
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.protocol import ArrayLike, holds_of
+from chainrule._src.tape.protocol import ArrayLike, predicate_holds
 from chainrule._src.tape.tensor import Tensor, attach_methods, wrap
 
 
@@ -353,7 +353,7 @@ def normal(
     """
     mean, std = operand("normal", 0, mean), operand("normal", 1, std)
     like = mean if isinstance(mean, Tensor) or size is not None else tensor_of("normal", std)
-    if std < 0 if isinstance(std, (int, float)) else holds_of(std, _has_negative):
+    if std < 0 if isinstance(std, (int, float)) else predicate_holds(std, _has_negative):
         raise RuntimeError(f"normal expects all elements of std >= 0.0, but found {std}")
     if size is not None:
         kind = _real("normal", dtype, "fc")

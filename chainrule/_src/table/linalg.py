@@ -20,7 +20,7 @@ from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import call, opaque
 from chainrule._src.rules.rules import conjugate
 from chainrule._src.table import gufuncs
-from chainrule._src.tape.protocol import holds_of, on_numbers
+from chainrule._src.tape.protocol import on_numbers, predicate_holds
 
 ndarray = np.ndarray
 raw = np.linalg
@@ -211,8 +211,8 @@ def _cofactors(x: Any, out: Any) -> AnyArray:
             others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
             phase = _at_matrix(np.asarray(raw.det(u) * raw.det(vh)))
             return phase * np.conjugate((u * others[..., None, :]) @ vh)
-    singular = on_numbers(x, _not_invertible) if holds_of(out, _has_zero) else None
-    if singular is None or not holds_of(singular, np.any):
+    singular = on_numbers(x, _not_invertible) if predicate_holds(out, _has_zero) else None
+    if singular is None or not predicate_holds(singular, np.any):
         return _at_matrix(out) * inv(x).mT
     at = singular[..., None, None]
     usual = _at_matrix(out) * inv(np.where(at, np.eye(shape_of(x)[-1], dtype=x.dtype), x)).mT

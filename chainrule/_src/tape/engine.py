@@ -26,7 +26,7 @@ from chainrule._src.messages.source_locations import note_frame
 from chainrule._src.tape import regions
 from chainrule._src.tape.accumulate import leaf_gradients, write_grads, write_plain
 from chainrule._src.tape.eager import LOOPS
-from chainrule._src.tape.foreign import zeros_beside
+from chainrule._src.tape.foreign import zeros_on_device_of
 from chainrule._src.tape.fp_warnings import at_users_line, is_ours
 from chainrule._src.tape.hooks import post_hooks, pre_hooks, tensor_hooks
 from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, switch_mode
@@ -319,5 +319,6 @@ def _fill_missing_cotangents(node: Node, parts: list[AnyArray | None]) -> Cotang
     avals = node.params["_outputs"]
     first = next((part for part in parts if part is not None), None)
     return tuple(
-        zeros_beside(first, *aval) if part is None and aval else part for part, aval in zip(parts, avals, strict=True)
+        zeros_on_device_of(first, *aval) if part is None and aval else part
+        for part, aval in zip(parts, avals, strict=True)
     )

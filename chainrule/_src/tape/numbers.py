@@ -60,7 +60,7 @@ def is_nonzero_item(holder: Params, name: str) -> bool:
 
 
 #: functions that a compiled function calls again in each call, to check their results
-ASKED = (number_part, is_nonzero_item)
+RECHECKED = (number_part, is_nonzero_item)
 
 
 @discrete(listed=False, batch=each_example, outputs=("number", "others"))

@@ -1,6 +1,6 @@
 """``__torch_function__``: operands that override functions of the PyTorch-style API.
 
-``overriding_arguments`` takes the arguments of a call and returns those with an overriding type. ``hand_over`` calls their
+``overriding_arguments`` takes the arguments of a call and returns those with an overriding type. ``call_override`` calls their
 ``__torch_function__`` and returns its result. The functions and methods of the package ``api`` call both on the slow path, and functions
 wrapped by ``overridable``. By default, results for a subclass of Tensor are of the subclass. A class need not derive from Tensor. The fast
 path in C accepts exact Tensors only, so calls without overriding operands have no overhead.
@@ -63,7 +63,7 @@ def iterate_operands(args: Iterable[Any]) -> Iterable[object]:
             yield x
 
 
-def hand_over(function: AnyFunction, overriders: list[Any], args: tuple[object, ...], kwargs: Params) -> Any:
+def call_override(function: AnyFunction, overriders: list[Any], args: tuple[object, ...], kwargs: Params) -> Any:
     """Call ``__torch_function__`` of the ``overriders``. Return the first result that is not NotImplemented.
 
     Raises:
@@ -86,7 +86,7 @@ def operator_of(symbol: str, x: object, other: object) -> Any:
         return NotImplemented
     name = _METHODS.get(symbol, symbol)
     function = getattr(Tensor, name, None) or getattr(Tensor, f"__{symbol}__")
-    return hand_over(function, overriding_arguments((x, other)), (x, other), {})
+    return call_override(function, overriding_arguments((x, other)), (x, other), {})
 
 
 #: operators whose methods have other names
@@ -108,7 +108,7 @@ def overridable(function: AnyFunction, public: Callable[[], AnyFunction]) -> Any
             if not kwargs:
                 return function(*args)
         overriders = overriding_arguments(iterate_operands((*args, *kwargs.values())))
-        return hand_over(public(), overriders, args, kwargs) if overriders else function(*args, **kwargs)
+        return call_override(public(), overriders, args, kwargs) if overriders else function(*args, **kwargs)
 
     return call
 

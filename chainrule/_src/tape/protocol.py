@@ -346,7 +346,7 @@ def as_plain_array(x: Any) -> Any:
 FOREIGN: list[Callable[[Any], ArrayLike]] = []
 
 
-def as_is(x: object) -> Any:
+def as_data_array(x: object) -> Any:
     """Return ``np.asarray(x)``; wrap another library's array without converting it."""
     found = as_plain_array(x)
     return found if isinstance(found, ArrayLike) else np.asarray(found)
@@ -387,7 +387,7 @@ def memory_of(x: Any) -> NumpyArray:
     return x
 
 
-def holds_of(x: Any, question: Callable[[Any], object]) -> bool:
+def predicate_holds(x: Any, question: Callable[[Any], object]) -> bool:
     """Evaluate a predicate on the values of ``x``, of all examples at once. A trace is guarded on the result.
 
     Args:

@@ -14,7 +14,7 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Cotangents, Saved
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.eager import new_node
-from chainrule._src.tape.foreign import zeros_beside
+from chainrule._src.tape.foreign import zeros_on_device_of
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.node import Edge, Edges, Leaf, Node
 from chainrule._src.tape.saved import unpack_saved
@@ -74,7 +74,7 @@ def add_zeros_at_ties(
         if state.wanted is not None and (edge not in state.wanted or edge in captured):
             continue
         if type(edge) is Leaf:
-            zeros = zeros_beside(edge.data, shape_of(edge.data), edge.data.dtype)
+            zeros = zeros_on_device_of(edge.data, shape_of(edge.data), edge.data.dtype)
             if state.wanted is not None:
                 captured[edge] = zeros
             if accumulate and edge not in leaves_with_grad:

@@ -64,7 +64,7 @@ from chainrule._src.compiling.guards.objects import (
     random_types,
 )
 from chainrule._src.compiling.guards.settings import errors_of_special_functions, is_special
-from chainrule._src.tape.numbers import ASKED, number_item
+from chainrule._src.tape.numbers import RECHECKED, number_item
 
 ndarray = np.ndarray
 GENERATOR = 0x20  # a flag of the code objects of generator functions
@@ -150,7 +150,7 @@ class Calls(Methods):
                 return  # a value read, which the trace has as a branch
             if function is importlib.import_module and args:
                 self.guard_item(sys.modules, args[0])
-            if function in ASKED:
+            if function in RECHECKED:
                 again = functools.partial(_call_on_holder, function=function, args=tuple(args[1:]))
                 self.guard_check(args[0], again, repr((function.__name__, args[1:])))
                 return

@@ -121,7 +121,7 @@ def _subscript(log: Calls, stack: Stack, i: Instruction) -> None:
 def _subscript_array(log: Calls, stack: Stack, x: Any, key: object) -> None:
     whole = key if type(key) is tuple else (key,)
     if x.dtype.names is None and x.ndim == len(whole) and all(type(k) is int for k in whole):
-        guards = log.thing_of(x).guards
+        guards = log.watched_object(x).guards
         if sum(type(name) is tuple and name[0] == "element" for name in guards) < _ELEMENTS:
             at = functools.partial(array_value, key=whole)
             with_value = at(x)

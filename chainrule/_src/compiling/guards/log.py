@@ -287,21 +287,21 @@ class StateLog:
                     del watched_objects[key]
                     settled = False
 
-    def thing_of(self, x: object) -> WatchedObject:
+    def watched_object(self, x: object) -> WatchedObject:
         found = self._watched_objects.get(id(x))
         if found is None:
             found = self._watched_objects[id(x)] = WatchedObject(x)
         return found
 
     def guard(self, kind: int, x: object, key: object, value: object, name: object = None) -> None:
-        guards = self.thing_of(x).guards
+        guards = self.watched_object(x).guards
         name = (kind, key) if name is None else name
         if name not in guards:
             guards[name] = Guard(kind, _Of, key, value)
 
     def guard_array(self, x: object, with_numbers: bool = False) -> bool:
         """Guard the layout of an array, and its numbers if asked; return whether the guard is new."""
-        guards = self.thing_of(x).guards
+        guards = self.watched_object(x).guards
         guard = guards.get(GuardKind.ARRAY)
         if guard is not None and guard.key >= with_numbers:
             return False
@@ -338,7 +338,7 @@ class StateLog:
 
     def note_change(self, x: object, what: str, put_back: Callable[[Any], None]) -> None:
         """Note a change of an object that is about to happen, and the function that undoes it."""
-        watched = self.thing_of(x)
+        watched = self.watched_object(x)
         if not watched.undo:
             watched.what, watched.where = what, self._where()
             self._order.append(watched)

@@ -99,7 +99,7 @@ class StateWatch(Calls):
         return self.recorder.weak
 
     def enter(self, frame: FrameType) -> bool | None:
-        watch_frame = self._wants(frame)
+        watch_frame = self._reports_instructions(frame)
         if watch_frame:
             self.count_frame()
         return watch_frame
@@ -126,7 +126,7 @@ class StateWatch(Calls):
         simple = has_fixed_attributes(cls) or ((id(cls), code) in self._methods and not self._methods[id(cls), code][1])
         return (function, cls) if simple and not has_class(receiver, type) else None
 
-    def _wants(self, frame: FrameType) -> bool | None:
+    def _reports_instructions(self, frame: FrameType) -> bool | None:
         code = frame.f_code
         module = module_of_code(code, frame.f_globals)
         aside = _is_ignored_code(code, module)
