@@ -45,14 +45,14 @@ def costs(monkeypatch):
             costs.now += getattr(costs, seconds)
             return original(*args, **kwargs)
 
-        seconds = {"trace_function": "trace", "end_eager": "eager", "_signature": "lookup", "replayed": "replay"}[name]
+        seconds = {"trace_function": "trace", "end_eager": "eager", "_signature": "lookup", "record_replay": "replay"}[name]
         monkeypatch.setattr(owner, name, wrapper)
 
     taking("trace_function", compiled_module)
     taking("end_eager", TraceBudget)
     taking("_signature", compiled_module.Compiled)
     monkeypatch.setattr(
-        TraceBudget, "replayed", lambda self, speed, seconds, calls, book=TraceBudget.replayed: (
+        TraceBudget, "record_replay", lambda self, speed, seconds, calls, book=TraceBudget.record_replay: (
             setattr(costs, "now", costs.now + costs.replay), book(self, speed, seconds + costs.replay, calls)
         )
     )  # fmt: skip
@@ -154,7 +154,7 @@ def test_eager_calls_within_eager_calls_and_traces_count_once():
     start = outer.start_eager()
     spend(outer, 1.0)  # it calls itself
     clock.now += 5.0
-    inner.traced(5.0, 1)  # and another compiled function, which is traced
+    inner.record_trace(5.0, 1)  # and another compiled function, which is traced
     outer.end_eager(start)
     assert outer.eager == 1.0
 
