@@ -45,7 +45,9 @@ def costs(monkeypatch):
             costs.now += getattr(costs, seconds)
             return original(*args, **kwargs)
 
-        seconds = {"trace_function": "trace", "end_eager": "eager", "_signature": "lookup", "record_replay": "replay"}[name]
+        seconds = {"trace_function": "trace", "end_eager": "eager", "_signature": "lookup", "record_replay": "replay"}[
+            name
+        ]
         monkeypatch.setattr(owner, name, wrapper)
 
     taking("trace_function", compiled_module)
