@@ -5,7 +5,7 @@
 Printing takes three steps. ``_crop_to_edges`` crops a large array to the elements that are shown.
 ``_text_cells`` converts those to strings, with one number format for all of them (a complex array
 has one for its real and one for its imaginary parts). ``_layout`` puts the strings in brackets,
-wrapped at the line width. ``tensor_repr`` adds what follows the numbers: dtype, grad_fn, size.
+wrapped at the line width. ``tensor_repr`` appends the suffixes: dtype, grad_fn, size.
 
 The width of a column depends on finite nonzero numbers only, so ``inf`` next to ``1.`` sticks out
 by a character. PyTorch does the same, and programs compare printed output with PyTorch's.

@@ -22,7 +22,7 @@ def _is_refusal(error: Exception) -> bool:
 
 
 def _sum(x: Any, **options: object) -> Any:
-    """Compute ``np.sum``: without elements it is 0, whatever the fill value is."""
+    """Compute ``np.sum``: without elements it is 0 for any fill value."""
     return sparse.sum(x, **options) if x.size else sparse.COO.from_numpy(np.sum(np.zeros(x.shape, x.dtype), **options))
 
 

@@ -130,7 +130,7 @@ class Compiled(Generic[P, R]):
         return self.name, self.pure, self.budget.max_slowdown, self.max_bytes
 
     def renewed(self) -> Compiled[P, R]:
-        """Return the function without its traces. The budget still counts what they cost."""
+        """Return the function without its traces. The budget keeps the seconds that they cost."""
         other = copy.copy(self)
         other.budget = self.budget
         return other
@@ -202,7 +202,7 @@ class Compiled(Generic[P, R]):
         shortcut = self._shortcuts.get(layouts)
         result = None if shortcut is None or shortcut is tried else shortcut.call(args)
         if result is None and type(shortcut) is Branched:
-            self._shortcuts.pop(layouts, None)  # Python reads a new value: what the shortcut computed was wasted
+            self._shortcuts.pop(layouts, None)  # Python reads a new value: the work of the shortcut was wasted
         self._shortcut = shortcut if result is not None and shortcut is self._last_by_layout else None
         self._last_by_layout = shortcut
         return result

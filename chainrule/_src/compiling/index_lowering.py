@@ -185,7 +185,7 @@ def lower_index_write(
 
 
 def _in_c_order(x: Operand) -> bool:
-    """Return whether NumPy iterates over positions in C order, whatever the layout of the values."""
+    """Return whether NumPy iterates over positions in C order for any layout of the values."""
     shape, strides, _ = x.layout
     return is_run(x.layout, reversed(range(len(shape)))) or (len(shape) == 1 and strides[0] > 0)
 
@@ -282,7 +282,7 @@ def lower_add_at(loops: CallLoops, shape: Shape, index: tuple[NumpyArray | slice
 
 
 def lower_getitem(loops: CallLoops, index: tuple[object, ...], order: str = "C") -> None:
-    """Lower ``x[index]`` into a result with the recorded layout, whatever ``order`` says."""
+    """Lower ``x[index]`` into a result with the recorded layout. ``order`` is ignored."""
     lower_index_read(loops, loops.reads[0], index, loops.writes[0])
 
 

@@ -343,7 +343,7 @@ class Native:
     Attributes:
         units: the segments, and the indices of steps that Python runs, in order.
         memory: the bytes of the arena.
-        segments: all segments, including those that write to inputs.
+        segments: all segments, including segments that write to inputs.
         whole: whether there are only segments.
         groups: the groups; private: the buffers that only exist in their blocks.
     """

@@ -4,7 +4,7 @@
 
 This is the ski-rental algorithm. An eager call pays rent. A trace is a purchase, which may never pay off. A compiled function buys
 its first trace at once. It buys another one when its eager calls have taken as long as all purchases so far. So purchases never take
-longer than eager calls, apart from the last one. Half of what replays save pays for purchases, too. For every sequence of calls
+longer than eager calls, apart from the last one. Half of the seconds that replays save pays for purchases, too. For every sequence of calls
 
     seconds <= max_slowdown * (seconds of eager calls) + (the longest trace) + ALLOWANCE
 

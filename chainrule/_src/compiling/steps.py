@@ -44,7 +44,7 @@ class PlanStep:
 
     Attributes:
         call: the recorded call; None for copies to outputs and writes to inputs, which the plan adds.
-        function, args, kwargs: the call that Python makes, with BufferViews in place of arrays, including those that are written.
+        function, args, kwargs: the call that Python makes, with BufferViews in place of arrays, including output arrays.
         reads, writes: the BufferViews of operands and results.
         loose: whether the function returns new arrays, instead of writing into buffers.
         view: whether the step only makes a view. Native code skips it.

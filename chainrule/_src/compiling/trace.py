@@ -32,7 +32,7 @@ _NOWHERE = Buffer(ARENA, 0)
 
 
 class TraceArrays:
-    """The calls of a simplified program, without those that only give views.
+    """The calls of a simplified program, without calls that only return views.
 
     Attributes:
         calls: the calls of the simplified program; index: for each of them its index in the trace, -1 for views.

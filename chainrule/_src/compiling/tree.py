@@ -478,7 +478,7 @@ def _is_view(call: TracedCall, var: Var) -> bool:
 
 
 def _with_views(segment: Segment, views: dict[int, TracedCall]) -> list[TracedCall]:
-    """Return the calls of a segment, preceded by calls of earlier segments: those that make the views which the segment reads.
+    """Return the calls of a segment, preceded by the calls of earlier segments that make its views.
 
     Views are made again in each segment: an array that one segment outputs to another gets a new layout, while the layout of
     a view depends on its base.

@@ -47,7 +47,7 @@ class ErrorState:
         return False
 
     def differences(self) -> tuple[set[str], set[str]]:
-        """Return the kinds of exceptions that are ignored now, and those that are handled differently than at the start."""
+        """Return two sets of kinds of exceptions: ignored now, and handled differently than at the start."""
         if warnings.filters is not self._filters or _shown() is not self._shown:
             return set(), set(self._modes)
         modes = fp_warnings.user_error_modes()

@@ -1,4 +1,4 @@
-"""The C extension ``_loops``: import it, check it, and re-export what other packages use.
+"""The C extension ``_loops``: import it, check it, and re-export the names that other packages use.
 
 ``Runner`` runs compiled programs, ``ParallelUfunc`` splits large ufunc calls among threads, and ``LOOPS`` is the extension module, which
 ``tape.eager`` connects for eager operations and backward passes. If the extension was not built, does not fit this NumPy, or is disabled by

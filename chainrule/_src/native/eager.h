@@ -207,7 +207,7 @@ enum { NO_STATISTIC, VARIANCE, DEVIATION, NORM, LOG_SUM_EXP, SCAN_SUM, SCAN_PROD
 #define MAX_SAVED 4
 typedef struct Variant Variant;
 
-/* The C form of a Primitive: what it saves, and its value and VJP rules as programs, which are traced at first use. */
+/* The C form of a Primitive: its saved operands, and its value and VJP rules as programs, which are traced at first use. */
 typedef struct {
     PyObject_HEAD
     PyObject *prim;

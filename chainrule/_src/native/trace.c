@@ -171,7 +171,7 @@ static PyObject *new_traced(const Recording *r, PyObject *var, int plain, int sc
     return traced;
 }
 
-/* Whether plain code would compute with plain arrays here, as Recorder.append_call asks of the operands: 1, 0, -1 error. */
+/* Whether plain code would compute with plain arrays here, as Recorder.append_call checks: 1, 0, -1 error. */
 int is_plain_call(const Recording *r, PyObject *const *operands, Py_ssize_t n) {
     PyObject *depth = attribute(r, attribute_names.depth), *state = state_of_thread(), *plain;
     Py_ssize_t i;
@@ -359,7 +359,7 @@ PyObject *call_traced_ufunc(const Recording *r, PyObject *function, PyObject *co
     if (i == n) {
         PyDict_SetItem(r->dict, attribute_names.failed, Py_None);
         out = PyErr_Occurred() ? NULL : PyObject_Vectorcall(function, raw_operands, (size_t)n, NULL);
-        if (out == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Recorder.call calls it again, and handles what it raises */
+        if (out == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Recorder.call calls it again, and handles the exception */
         if (out != NULL && (PyArray_CheckExact(out) || PyArray_CheckScalar(out))) {
             scalar = !PyArray_CheckExact(out);
             if (scalar) Py_SETREF(out, PyArray_FromScalar(out, NULL));

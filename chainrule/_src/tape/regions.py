@@ -124,7 +124,7 @@ class Region:
         return array.shape == self.shape and (dtype is self.dtype or dtype is _MASK) and array.flags.c_contiguous
 
     def edges_of(self, node: Node) -> Edges:
-        """Return a member's edges, with None for those that the sweep does not visit."""
+        """Return a member's edges, with None for edges that the sweep does not visit."""
         useful, edges = self._useful, node.edges
         return edges if useful is None else tuple([edge if edge in useful else None for edge in edges])
 

@@ -1,4 +1,4 @@
-"""Handlers by name of a bytecode instruction: they note what the instruction is about to read, change and call.
+"""Handlers by name of a bytecode instruction: they note the state that the instruction is about to read or change, and its calls.
 
 ``watch`` calls ``HANDLERS[name](log, stack, instruction)`` before an instruction.
 """

@@ -70,7 +70,7 @@ def _names_of(code: types.CodeType, cls: type) -> list[str]:
 
 
 class StateWatch(Calls):
-    """Notes what a function does with Python objects, from its call to its end."""
+    """Notes the operations of a function on Python objects, from its call to its end."""
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
