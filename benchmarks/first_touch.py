@@ -410,19 +410,19 @@ def main() -> None:
         rows.setdefault(title, {})[name] = value if isinstance(value, str) else float(f"{value:.3g}")
 
     for name in LIBRARIES:
-        tell("installed beside NumPy, MB", name, ask(name, "size"))
+        tell("installed size without NumPy, MB", name, ask(name, "size"))
         tell("import, ms of CPU over NumPy's", name, (min(imports[name]) - min(imports["numpy"])) * 1e3)
         able = ask(name, "abilities")
-        tell("gradient of float64 arrays, as it comes", name, able["dtype"])
+        tell("dtype of the gradient of float64 arrays, by default", name, able["dtype"])
         nested = ", ".join(key for key, works in able["nested"].items() if works) or "none"
         tell("nesting", name, "any" if len(able["nested"]) == nested.count(",") + 1 else nested)
-        for key, way in (("plain", "`import numpy as np`"), ("own", "a NumPy of its own")):
+        for key, module in (("plain", "`import numpy as np`"), ("own", "the NumPy module of the library")):
             if (name == "torch" or name == "chainrule") and key == "own":
                 continue
             count, *missing = ask(name, key)
             share, _, all_of_them = count.partition(" of ")
-            tell(f"NumPy's functions differentiated, of {all_of_them}: {way}", name, float(share))
-            say(f"{name}, {way}: lacks {' '.join(missing)}" if len(missing) < 80 else f"{name}, {way}: {count}")
+            tell(f"NumPy's functions differentiated, of {all_of_them}: {module}", name, float(share))
+            say(f"{name}, {module}: lacks {' '.join(missing)}" if len(missing) < 80 else f"{name}, {module}: {count}")
     for name in times:
         best = {key: min(each[key] for each in times[name]) for key in times[name][0]}
         for key, (title, unit) in TIMES.items():

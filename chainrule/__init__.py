@@ -13,12 +13,12 @@ from types import ModuleType as _Module
 
 from chainrule._src import config, native as _native
 from chainrule._src.messages import errors as _errors
-from chainrule._src.arrays.memory import collector_at_rest as _collector_at_rest, keep_freed_memory as _keep_freed_memory
+from chainrule._src.arrays.memory import paused_collector as _paused_collector, keep_freed_memory as _keep_freed_memory
 
 if config.KEEP_MEMORY:
     _keep_freed_memory()
 
-with _collector_at_rest(staying=True):
+with _paused_collector(staying=True):
     from chainrule._src.arrays.device import (
         contiguous_format, device, layout, memory_format, preserve_format, strided,
     )
@@ -116,7 +116,7 @@ _LAZY = {
 }
 
 
-with _collector_at_rest(staying=True):
+with _paused_collector(staying=True):
     _operations = _declared("")
     _trial.register_self_test()
 # Imports make submodules attributes of this module; only the modules named here are public.

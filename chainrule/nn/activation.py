@@ -32,7 +32,7 @@ def _applied(name: str, function: AnyFunction, input: TensorLike, inplace: bool,
     return in_place(name + "_", function)(input, **params)
 
 
-@op(remembered=True)
+@op(cached=True)
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return max(x, 0). The derivative at 0 is 0.
 
@@ -43,13 +43,13 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     return ew.relu(input) if not inplace else _applied("relu", ew.relu, input, True)
 
 
-@op(remembered=True)
+@op(cached=True)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """Return x limited to [0, 6]."""
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
-@op(remembered=True)
+@op(cached=True)
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """Return x where it is positive, else negative_slope·x."""
     return _applied("leaky_relu", _leaky_relu, input, inplace, negative_slope=negative_slope)
@@ -74,19 +74,19 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return tie_cotangents(ew.where(input > 0, input, weight * input))
 
 
-@op("nn.functional.threshold threshold", remembered=True)
+@op("nn.functional.threshold threshold", cached=True)
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """Return x where it is over the threshold, else ``value``."""
     return _applied("threshold", _threshold, input, inplace, threshold=threshold, value=value)
 
 
-@op(remembered=True)
+@op(cached=True)
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return x where it is positive, else alpha·(exp(x) − 1)."""
     return _applied("elu", _elu, input, inplace, alpha=alpha, scale=1.0, input_scale=1.0)
 
 
-@op("nn.functional.selu selu", remembered=True)
+@op("nn.functional.selu selu", cached=True)
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return the scaled elu that keeps mean 0 and variance 1 (Klambauer and others, 2017)."""
     return _applied(
@@ -100,7 +100,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     )
 
 
-@op("nn.functional.celu celu", remembered=True)
+@op("nn.functional.celu celu", cached=True)
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return x where it is positive, else alpha·(exp(x/alpha) − 1)."""
     if alpha == 0:
@@ -108,19 +108,19 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _applied("celu", _elu, input, inplace, alpha=alpha, scale=1.0, input_scale=1 / alpha)
 
 
-@op(remembered=True)
+@op(cached=True)
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return x·sigmoid(x), also known as swish."""
     return _silu(input) if not inplace else _applied("silu", _silu, input, True)
 
 
-@op(remembered=True)
+@op(cached=True)
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return x·tanh(softplus(x))."""
     return _mish(input) if not inplace else _applied("mish", _mish, input, True)
 
 
-@op(remembered=True)
+@op(cached=True)
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """Return x·Φ(x), with the normal distribution function Φ; ``approximate="tanh"`` selects the tanh approximation."""
     if approximate not in ("none", "tanh"):
@@ -128,7 +128,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     return _gelu(input, approximate=approximate)
 
 
-@op(remembered=True)
+@op(cached=True)
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """Return log(1 + exp(beta·x)) / beta, and x itself where beta·x is over the threshold."""
     return _softplus(tensor_of("softplus", input, "f"), beta=beta, threshold=threshold)
@@ -140,7 +140,7 @@ def softsign(input: Tensor) -> Tensor:
     return input / (ew.abs(input) + 1)
 
 
-@op(remembered=True)
+@op(cached=True)
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """Return x limited to [min_val, max_val]. At a bound the derivative is 0."""
     if min_val > max_val:
@@ -148,19 +148,19 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     return _applied("hardtanh", _hardtanh, input, inplace, min_val=min_val, max_val=max_val)
 
 
-@op(remembered=True)
+@op(cached=True)
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """Return x/6 + 1/2, limited to [0, 1]."""
     return _applied("hardsigmoid", _hardsigmoid, input, inplace)
 
 
-@op(remembered=True)
+@op(cached=True)
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return x·hardsigmoid(x)."""
     return _applied("hardswish", _hardswish, input, inplace)
 
 
-@op(remembered=True)
+@op(cached=True)
 def logsigmoid(input: Tensor) -> Tensor:
     """Return log(sigmoid(x)), without overflow."""
     return _log_sigmoid(input)
@@ -172,13 +172,13 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - ew.tanh(input)
 
 
-@op("nn.functional.hardshrink hardshrink", remembered=True)
+@op("nn.functional.hardshrink hardshrink", cached=True)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """Return x where |x| is over lambd, else 0."""
     return _hardshrink(input, lambd=lambd)
 
 
-@op(remembered=True)
+@op(cached=True)
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """Return x moved towards 0 by lambd."""
     if lambd < 0:

@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import binary
-from chainrule._src.arrays.any_array import in_one, is_array, lies_within
+from chainrule._src.arrays.any_array import call_as_one_operation, is_array, lies_within
 from chainrule._src.arrays.types import AnyArray, DTypeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
@@ -109,10 +109,10 @@ def _picks(
             weights = weights * indexing.take(weight, index, axis=-1)
         return index, -weights if mode != "mean" else -weights / reductions.sum(weights)
     index = index._raw
-    if weight is None and in_one(_all_count, index, classes, ignore_index):
+    if weight is None and call_as_one_operation(_all_count, index, classes, ignore_index):
         return index, (-1 / index.size if mode == "mean" and index.size else -1.0)
     given = None if weight is None else weight._raw
-    return in_one(_index_and_coef, index, classes, given, ignore_index, mode, dtype)
+    return call_as_one_operation(_index_and_coef, index, classes, given, ignore_index, mode, dtype)
 
 
 def _all_count(index: Any, classes: int, ignore_index: int) -> AnyArray:

@@ -17,7 +17,7 @@ from chainrule._src.table import sparse as rows
 from chainrule._src.table.indexing import take_add
 from chainrule._src.table.sparse import SparsityPattern, is_increasing
 from chainrule._src.tape.dispatch import bind
-from chainrule._src.tape.foreign_operands import is_sparse, numbers_of, raise_what_scipy_caught
+from chainrule._src.tape.foreign_operands import is_sparse, numbers_of, reraise_error_caught_by_scipy
 from chainrule._src.tape.protocol import ArrayLike, as_array
 from chainrule._src.tape.tensor import Tensor
 
@@ -384,7 +384,7 @@ class SparseArray:
     _scipy_class = "csr_array"
 
     def __format__(self, spec: str) -> str:
-        raise_what_scipy_caught()
+        reraise_error_caught_by_scipy()
         return format(repr(self), spec)
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ import chainrule as cr
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install chainrule[dask]")
 import dask  # noqa: E402
 
-from chainrule._src.arrays.dask_fusion import grouped  # noqa: E402
+from chainrule._src.arrays.dask_fusion import with_fused_tasks  # noqa: E402
 
 ROWS, COLUMNS, CHUNK = 40, 6, 10
 rng = np.random.default_rng(0)
@@ -189,7 +189,7 @@ def test_a_block_is_read_and_used_in_one_task(loss, parameters) -> None:
     y = (source.array[:, 0] > 0) * 1.0
     lazy = cr.value_and_grad(loss)(parameters, source.array, y)
     leaves = cr.tree.tree_leaves(lazy)
-    assert len(grouped(leaves)[0].__dask_graph__().to_dict()) <= 1.5 * 32
+    assert len(with_fused_tasks(leaves)[0].__dask_graph__().to_dict()) <= 1.5 * 32
     found = cr.compute(*lazy)
     assert set(source.counts.values()) == {1} and len(source.counts) == 32
     for a, b in zip(cr.tree.tree_leaves(found), dask.compute(*leaves), strict=True):

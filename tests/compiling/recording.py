@@ -7,7 +7,7 @@ import numpy as np
 from chainrule._src.interpreters.trace_types import TracedCall, Var
 
 
-class Written:
+class ProgramBuilder:
     """A program, built by calls on the arrays of its Vars."""
 
     def __init__(self, *inputs, constants=()):
@@ -45,7 +45,7 @@ class Written:
 
 def large_elementwise():
     """Return a program of thirty pairs of elementwise calls on one large array."""
-    p = Written(np.linspace(0, 1, 10_000))
+    p = ProgramBuilder(np.linspace(0, 1, 10_000))
     (a,) = p.inputs
     for _ in range(30):
         a = p(np.multiply, p(np.tanh, a), 0.5)

@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 import pytest
-from compiling.recording import Written
+from compiling.recording import ProgramBuilder
 
 import chainrule as cr
 from chainrule._src.compiling.plan import ExecutionPlan
@@ -51,7 +51,7 @@ INDICES = [
 @pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "i8"])
 def test_elements(shape, index, of, dtype):
     x = normal(shape, dtype)
-    p = Written(x)
+    p = ProgramBuilder(x)
     y = p.inputs[0] if of == "an input" else p(np.multiply, p.inputs[0], p.inputs[0])
     element = p(operator.getitem, y, index)
     p.outputs = [p(np.multiply, element, y), element, p(np.negative, element)]
@@ -62,7 +62,7 @@ def test_elements(shape, index, of, dtype):
 
 def test_elements_of_a_transposed_array():
     x = normal((3, 4))
-    p = Written(x.T, x[::-1, ::2])
+    p = ProgramBuilder(x.T, x[::-1, ::2])
     elements = [p(operator.getitem, p.inputs[0], (3, 1)), p(operator.getitem, p.inputs[1], (0, 1))]
     p.outputs = [p(np.add, *elements), *elements]
     y = normal((3, 4))
@@ -70,14 +70,14 @@ def test_elements_of_a_transposed_array():
 
 
 def test_an_element_that_a_mask_gives():
-    p = Written(normal(()))
+    p = ProgramBuilder(normal(()))
     p.outputs = [p(np.add, p(operator.getitem, p.inputs[0], (True,)), 1.0)]
     check(p, [normal(())])
 
 
 def test_an_element_of_memory_that_is_written_afterwards():
     x = normal(3)
-    p = Written(x)
+    p = ProgramBuilder(x)
     element = p(operator.getitem, p.inputs[0], 1)
     p.outputs = [element]
     p.writes = [(p.inputs[0], p(np.multiply, p.inputs[0], element))]
@@ -109,7 +109,7 @@ def test_arrays_that_are_zero_but_for_a_part(shape, part, index, dtype):
         return normal(part, dtype)
 
     embed = PrimitiveFunction(TABLE["embed"], {"shape": shape, "index": index})
-    p = Written(array(), array())
+    p = ProgramBuilder(array(), array())
     x, y = p.inputs
     first, second = p(embed, p(np.multiply, x, y)), p(embed, x)
     total = p(np.add, first, second)
@@ -121,7 +121,7 @@ def test_arrays_that_are_zero_but_for_a_part(shape, part, index, dtype):
 
 def test_parts_of_one_shape_at_other_places():
     """Calls that differ only in their parameters are distinguished."""
-    p = Written(np.array(3.0))
+    p = ProgramBuilder(np.array(3.0))
     (x,) = p.inputs
     parts = [p(PrimitiveFunction(TABLE["embed"], {"shape": (3,), "index": (k,)}), x) for k in (0, 1, 2, -1)]
     longer = p(PrimitiveFunction(TABLE["embed"], {"shape": (4,), "index": (0,)}), x)
@@ -152,7 +152,7 @@ STEPS = [
 @pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
 def test_parts_that_are_replaced(shape, part, steps, dtype):
     replace = whole("copy_slices", steps=tuple((TABLE[name], params) for name, params in steps))
-    p = Written(normal(shape, dtype), normal(part, dtype))
+    p = ProgramBuilder(normal(shape, dtype), normal(part, dtype))
     base, x = p.inputs
     doubled = p(np.multiply, base, 2.0)
     first = p(replace, base, x)
@@ -167,7 +167,7 @@ def test_a_part_that_is_copied_is_no_view():
     """A region of a base that no view of that shape covers."""
     steps = ((TABLE["view"], {"shape": (12,)}), (TABLE["getitem"], {"index": (slice(0, 12, 5),)}))
     base = normal((4, 3)).T
-    p = Written(base, normal(3))
+    p = ProgramBuilder(base, normal(3))
     p.outputs = [p(whole("copy_slices", steps=steps), *p.inputs)]
     check(p, [normal((4, 3)).T, normal(3)])
 
@@ -175,7 +175,7 @@ def test_a_part_that_is_copied_is_no_view():
 @pytest.mark.parametrize("shift", [slice(1, None), slice(None, -1)])
 def test_a_part_that_overlaps_what_it_is_copied_from(shift):
     other = slice(None, -1) if shift.start else slice(1, None)
-    p = Written(normal(50))
+    p = ProgramBuilder(normal(50))
     y = p(np.tanh, p.inputs[0])
     for _ in range(3):
         part = p(operator.getitem, y, (other,))
@@ -189,7 +189,7 @@ def test_a_part_that_overlaps_what_it_is_copied_from(shift):
 )
 @pytest.mark.parametrize("accumulate", [False, True])
 def test_values_put_at_an_index(index, accumulate):
-    p = Written(normal((3, 4)), normal(()))
+    p = ProgramBuilder(normal((3, 4)), normal(()))
     p.outputs = [p(whole("index_put", index=index, accumulate=accumulate), *p.inputs)]
     plan = check(p, [normal((3, 4)), normal(())])
     if AVAILABLE and not accumulate and not any(isinstance(item, np.ndarray) for item in index):
@@ -202,7 +202,7 @@ def test_outer_products(dtypes, n, m):
     def pair():
         return [normal(n, dtypes[0]), normal(m, dtypes[1])]
 
-    p = Written(*pair())
+    p = ProgramBuilder(*pair())
     p.outputs = [
         p(np.outer, *p.inputs),
         p(np.outer, p(operator.getitem, p.inputs[0], (slice(None, None, -1),)), p.inputs[1]),

@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 import pytest
-from compiling.recording import Written
+from compiling.recording import ProgramBuilder
 
 import chainrule as cr
 from chainrule._src.compiling.plan import ExecutionPlan
@@ -40,7 +40,7 @@ def test_same_bits(form, dtype):
         draws = [(10 * r.standard_normal((2, *shape))).astype(dtype) for _ in range(2)]
         draws = [x[::2][0] if order == "strided" else np.asarray(x[1], order=order) for x in draws]
         for positions in POSITIONS.values():
-            p = Written(draws[0], constants=[positions])
+            p = ProgramBuilder(draws[0], constants=[positions])
             p.outputs = [p(function, p.inputs[0], *arguments(p.constants[0]))]
             plan = ExecutionPlan(p)
             assert plan.executor == ("native" if order != "F" or form != "take all" else "mixed")
@@ -53,7 +53,7 @@ def test_same_bits(form, dtype):
 def test_positions_that_count_from_the_end(positions):
     """Only positions known to be in bounds are used without a check; others are checked in each call."""
     x, i = np.arange(6.0), np.array(positions)
-    p = Written(x, constants=[i])
+    p = ProgramBuilder(x, constants=[i])
     p.outputs = [p(operator.getitem, p.inputs[0], p.constants[0])]
     plan = ExecutionPlan(p)
     assert plan.run([x + 1])[0].tolist() == (x + 1)[i].tolist()
@@ -65,7 +65,7 @@ def test_long_runs_are_taken_in_blocks():
     x = np.random.default_rng(0).standard_normal(1000)
     for length in (32767, 32768, 50001):
         i = np.arange(length) * 7 % 1000
-        p = Written(x, constants=[i])
+        p = ProgramBuilder(x, constants=[i])
         p.outputs = [p(np.take, p.inputs[0], p.constants[0])]
         assert np.array_equal(ExecutionPlan(p).run([-x])[0], -x[i])
 
@@ -79,7 +79,7 @@ def test_sums_of_segments(dtype):
     for positions in (begins[:-1], begins[1:-1], begins[:1]):
         x = r.standard_normal(begins[-1]) * np.exp(5 * r.standard_normal(begins[-1]))
         draws = [x, np.where(r.random(x.shape) < 0.99, -0.0, x), np.where(r.random(x.shape) < 0.99, x, np.inf)]
-        p = Written(x.astype(dtype), constants=[positions])
+        p = ProgramBuilder(x.astype(dtype), constants=[positions])
         p.outputs = [p(np.add, p.inputs[0], p.constants[0], method="reduceat")]
         plan = ExecutionPlan(p)
         assert plan.executor == "native"
@@ -93,7 +93,7 @@ def test_sums_of_segments(dtype):
 def test_many_segments():
     x = np.random.default_rng(0).standard_normal(100_000)
     for step in (2, 3):
-        p = Written(x, constants=[np.arange(0, len(x), step)])
+        p = ProgramBuilder(x, constants=[np.arange(0, len(x), step)])
         p.outputs = [p(np.add, p.inputs[0], p.constants[0], method="reduceat")]
         assert np.array_equal(ExecutionPlan(p).run([-x])[0], np.add.reduceat(-x, np.arange(0, len(x), step)))
 
@@ -101,7 +101,7 @@ def test_many_segments():
 @pytest.mark.parametrize("positions", [[0, 2, 2, 5], [3, 1, 4], [2, 0]])
 def test_segments_that_do_not_ascend(positions):
     x = np.random.default_rng(0).standard_normal(6)
-    p = Written(x, constants=[np.array(positions)])
+    p = ProgramBuilder(x, constants=[np.array(positions)])
     p.outputs = [p(np.add, p.inputs[0], p.constants[0], method="reduceat")]
     plan = ExecutionPlan(p)
     assert plan.executor in ("mixed", "python")
@@ -132,7 +132,7 @@ def test_positions_made_on_the_way_are_constants():
 def test_rolls(shift, axis):
     draws = [np.random.default_rng(k).standard_normal((4, 5, 3)) for k in range(2)]
     for turn in (lambda x: x, lambda x: x.T, lambda x: x[::2, ::-1], lambda x: x[:0]):
-        p = Written(turn(draws[0]))
+        p = ProgramBuilder(turn(draws[0]))
         p.outputs = [p(np.roll, p.inputs[0], shift, axis)]
         plan = ExecutionPlan(p)
         assert plan.executor == "native"
@@ -141,7 +141,7 @@ def test_rolls(shift, axis):
 
 
 def test_rolls_of_a_line():
-    p = Written(np.arange(6.0))
+    p = ProgramBuilder(np.arange(6.0))
     p.outputs = [p(np.roll, p.inputs[0], -2)]
     assert ExecutionPlan(p).executor == "native" and ExecutionPlan(p).run([np.arange(6.0)])[0].tolist() == [
         2,

@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 import pytest
-from compiling.recording import Written, large_elementwise
+from compiling.recording import ProgramBuilder, large_elementwise
 
 from chainrule._src.compiling import loop_detection
 from chainrule._src.compiling.loop_detection import CARRIED, ONE, RING, SAVED, STRIDED, TABLE, LoopFinder
@@ -33,7 +33,7 @@ def check(program):
 
 def tanh_of_rows(count, operand=lambda p, k, row: row, result=lambda p, k, a: None):
     """``a = tanh(a + row) * a`` for each row."""
-    p = Written(A, np.resize(X, (count, 4)), X[0])
+    p = ProgramBuilder(A, np.resize(X, (count, 4)), X[0])
     a, x, _ = p.inputs
     for k in range(count):
         a = p(np.multiply, p(np.tanh, p(np.add, a, operand(p, k, p(operator.getitem, x, k)))), a)
@@ -57,7 +57,7 @@ def test_an_array_that_is_read_after_the_loop_has_a_slot_per_iteration():
 
 
 def test_a_loop_goes_through_what_another_one_saved():
-    p = Written(A)
+    p = ProgramBuilder(A)
     (a,) = p.inputs
     saved = [a := p(np.sin, p(np.multiply, a, 0.9)) for _ in range(20)]
     for x in reversed(saved):
@@ -69,7 +69,7 @@ def test_a_loop_goes_through_what_another_one_saved():
 
 
 def test_numbers_and_constants_become_tables():
-    p = Written(A)
+    p = ProgramBuilder(A)
     p.constants = [p.var(np.sin(A + k)) for k in range(20)]
     (a,) = p.inputs
     for k in range(20):
@@ -102,7 +102,7 @@ def reversed_copy(x):
 
 
 def test_calls_by_python_are_in_no_loop():
-    p = Written(A)
+    p = ProgramBuilder(A)
     (a,) = p.inputs
     for _ in range(20):
         a = p(np.add, p(np.multiply, p(reversed_copy, p(np.negative, a)), 0.5), a)
@@ -123,7 +123,7 @@ def test_much_unused_memory_is_not_saved(monkeypatch):
 
 def test_operands_that_were_separate_arrays_stay_separate():
     """Equal calls are merged; a matrix product of an array with itself is another BLAS routine."""
-    p = Written(np.linspace(-0.4, 0.5, 16).reshape(4, 4))
+    p = ProgramBuilder(np.linspace(-0.4, 0.5, 16).reshape(4, 4))
     (a,) = p.inputs
     for _ in range(12):
         x, y = p(np.sin, a), p(np.sin, a)
@@ -134,7 +134,7 @@ def test_operands_that_were_separate_arrays_stay_separate():
 
 def test_equal_constants_are_two_operands_of_a_product():
     """A constant and another one of the same content share memory in a plan, but not in one product."""
-    p = Written(np.linspace(-0.4, 0.5, 16).reshape(4, 4))
+    p = ProgramBuilder(np.linspace(-0.4, 0.5, 16).reshape(4, 4))
     m = np.sin(np.arange(16.0)).reshape(4, 4)
     p.constants = [p.var(m), p.var(m.copy())]
     (a,) = p.inputs

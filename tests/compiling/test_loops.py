@@ -9,7 +9,7 @@ import pytest
 
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.native import AVAILABLE
-from tests.compiling.recording import Written
+from tests.compiling.recording import ProgramBuilder
 
 pytestmark = [
     pytest.mark.skipif(not AVAILABLE, reason="the extension is not built"),
@@ -51,7 +51,7 @@ def laid_out(x: np.ndarray, how: str) -> np.ndarray:
 
 def same_bits(function, inputs, others=None, **parameters) -> str:
     """Return how the call is executed, after a comparison at other inputs of the same layouts."""
-    program = Written(*inputs)
+    program = ProgramBuilder(*inputs)
     results = program(function, *program.inputs, **parameters)
     program.outputs = list(results) if isinstance(results, tuple) else [results]
     plan = ExecutionPlan(program)
@@ -126,7 +126,7 @@ def test_matmul(shapes):
 
 
 def test_matmul_of_a_matrix_and_its_transpose_is_another_routine():
-    program = Written(values(np.random.default_rng(9), (30, 40), "d"))
+    program = ProgramBuilder(values(np.random.default_rng(9), (30, 40), "d"))
     (x,) = program.inputs
     program.outputs = [program(np.matmul, x, program(np.transpose, x)), program(np.matmul, program(np.transpose, x), x)]
     inputs = [values(np.random.default_rng(10), (30, 40), "d")]
@@ -135,7 +135,7 @@ def test_matmul_of_a_matrix_and_its_transpose_is_another_routine():
 
 
 def test_a_view_of_a_constant_that_is_kept_stays_one():
-    program = Written(np.ones(()), constants=[values(np.random.default_rng(9), (263, 13), "d")])
+    program = ProgramBuilder(np.ones(()), constants=[values(np.random.default_rng(9), (263, 13), "d")])
     constant = program(np.negative, program.constants[0])
     product = program(np.matmul, constant, program(np.swapaxes, constant, 0, 1))
     program.outputs = [program(np.multiply, product, program.inputs[0])]

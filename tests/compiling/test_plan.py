@@ -7,7 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
-from compiling.recording import Written
+from compiling.recording import ProgramBuilder
 
 from chainrule._src.compiling.layout import ARENA, Buffer, assign_arena_offsets
 from chainrule._src.compiling.plan import ExecutionPlan
@@ -47,7 +47,7 @@ def check(program, *others):
 
 
 def chain(x, length=5):
-    p = Written(x)
+    p = ProgramBuilder(x)
     y = p.inputs[0]
     for _ in range(length):
         y = p(np.tanh, p(np.multiply, y, p.inputs[0]))
@@ -62,7 +62,7 @@ def test_chain():
 
 
 def test_dead_equal_and_constant_calls_are_not_steps():
-    p = Written(normal(3), constants=[np.arange(3.0)])
+    p = ProgramBuilder(normal(3), constants=[np.arange(3.0)])
     x = p.inputs[0]
     a, b = p(np.exp, x), p(np.exp, x)
     p(np.sin, x)
@@ -74,7 +74,7 @@ def test_dead_equal_and_constant_calls_are_not_steps():
 
 
 def test_numbers_that_are_equal_are_not_always_the_same():
-    p = Written(np.array([1.0, -1.0]))
+    p = ProgramBuilder(np.array([1.0, -1.0]))
     x = p.inputs[0]
     p.outputs = [
         p(np.multiply, x, 0.0),
@@ -87,7 +87,7 @@ def test_numbers_that_are_equal_are_not_always_the_same():
 
 
 def test_views_are_no_copies():
-    p = Written(normal(4, 6))
+    p = ProgramBuilder(normal(4, 6))
     x = p.inputs[0]
     y = p(np.exp, x)
     z = p(
@@ -105,7 +105,7 @@ def test_views_are_no_copies():
 
 
 def test_outputs_may_repeat_and_be_inputs_and_constants():
-    p = Written(normal(3), constants=[np.arange(3)])
+    p = ProgramBuilder(normal(3), constants=[np.arange(3)])
     x = p.inputs[0]
     y = p(np.negative, x)
     p.outputs = [x, y, y, p.constants[0], p(np.broadcast_to, y, (2, 3)), p(operator.getitem, y, slice(None))]
@@ -116,7 +116,7 @@ def test_outputs_may_repeat_and_be_inputs_and_constants():
 @pytest.mark.filterwarnings("ignore:Casting complex values")
 @pytest.mark.parametrize("dtype", ["f4", "i8", "c16", "?"])
 def test_casts(dtype):
-    p = Written(normal(3, 4))
+    p = ProgramBuilder(normal(3, 4))
     y = p(np.astype, p.inputs[0], np.dtype(dtype))
     p.outputs = [y, p(np.astype, p(np.transpose, y), np.float32)]
     check(p, [normal(3, 4)])
@@ -125,7 +125,7 @@ def test_casts(dtype):
 @pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), ()])
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_reductions(axis, keepdims):
-    p = Written(normal(3, 4, 5))
+    p = ProgramBuilder(normal(3, 4, 5))
     x = p.inputs[0]
     p.outputs = [
         p(np.add, x, method="reduce", axis=axis, keepdims=keepdims),
@@ -142,7 +142,7 @@ def test_reductions(axis, keepdims):
 
 
 def test_calls_of_all_kinds():
-    p = Written(normal(4, 4), normal(4, 4), np.array([1, 0, 3]))
+    p = ProgramBuilder(normal(4, 4), normal(4, 4), np.array([1, 0, 3]))
     x, y, i = p.inputs
     low, high = p(np.divmod, x, y)
     joined = p(np.concatenate, [x, p(np.exp, y), p(np.linalg.solve, x, y)], axis=1)
@@ -175,7 +175,7 @@ def test_parts_of_length_one(dtype, count):
     def draw():
         return np.asarray(normal(3, 70) > 0) if dtype == "?" else normal(3, 70).astype(dtype)
 
-    p = Written(draw(), draw().T.copy())
+    p = ProgramBuilder(draw(), draw().T.copy())
     x, y = p.inputs
     rows = [x, p(np.transpose, y), p(operator.getitem, x, (slice(None), slice(None, None, -1)))]
     rows.append(p(np.broadcast_to, p(operator.getitem, x, (slice(1, 2),)), (3, 70)))
@@ -194,7 +194,7 @@ def test_parts_of_length_one(dtype, count):
 def test_equal_operands_of_a_product_stay_two_arrays():
     """BLAS uses another routine for ``A @ A.T``, with other rounding."""
     x = normal(40, 40, dtype="f4")
-    p = Written(x)
+    p = ProgramBuilder(x)
     a, b = p(np.tanh, p.inputs[0]), p(np.tanh, p.inputs[0])
     p.outputs = [p(np.matmul, a, p(np.transpose, b))]
     check(p, [normal(40, 40, dtype="f4")])
@@ -207,7 +207,7 @@ def test_effects_are_neither_merged_nor_dropped():
         drawn.append(n)
         return np.full(n, float(len(drawn)))
 
-    p = Written(normal(3))
+    p = ProgramBuilder(normal(3))
     a, b = p(draw, 3, pure=False), p(draw, 3, pure=False)
     p(draw, 2, pure=False)
     p.outputs = [p(np.add, p(np.add, a, p.inputs[0]), p(np.multiply, b, 10.0))]
@@ -225,7 +225,7 @@ def test_what_a_function_keeps_is_copied():
         kept[...] += x
         return kept
 
-    p = Written(np.ones(2))
+    p = ProgramBuilder(np.ones(2))
     a, b = p(count, p.inputs[0], pure=False), p(count, p.inputs[0], pure=False)
     p.outputs = [a, b]
     plan = ExecutionPlan(p)
@@ -235,7 +235,7 @@ def test_what_a_function_keeps_is_copied():
 
 
 def test_writes_come_last():
-    p = Written(np.ones(3), np.full(3, 2.0))
+    p = ProgramBuilder(np.ones(3), np.full(3, 2.0))
     x, y = p.inputs
     p.writes = [(x, p(np.add, x, y)), (y, p(operator.getitem, x, slice(None, None, -1)))]
     p.outputs = [p(np.multiply, x, 3.0)]
@@ -247,7 +247,7 @@ def test_writes_come_last():
 
 
 def test_swapping_inputs():
-    p = Written(np.ones(3), np.full(3, 2.0))
+    p = ProgramBuilder(np.ones(3), np.full(3, 2.0))
     p.writes = [(p.inputs[0], p.inputs[1]), (p.inputs[1], p.inputs[0])]
     plan = ExecutionPlan(p)
     a, b = np.arange(3.0), np.ones(3)
@@ -256,7 +256,7 @@ def test_swapping_inputs():
 
 
 def test_a_result_of_another_shape_is_an_error():
-    p = Written(np.array([1.0, 0.0, 2.0]))
+    p = ProgramBuilder(np.array([1.0, 0.0, 2.0]))
     p.outputs = [p(np.multiply, p(operator.getitem, p.inputs[0], p(np.greater, p.inputs[0], 0.0)), 2.0)]
     plan = ExecutionPlan(p)
     same(plan.run([np.array([0.0, 4.0, 5.0])]), [np.array([8.0, 10.0])])
@@ -266,7 +266,7 @@ def test_a_result_of_another_shape_is_an_error():
 
 
 def test_floating_point_exceptions_are_reported_once():
-    p = Written(np.ones(3))
+    p = ProgramBuilder(np.ones(3))
     x = p.inputs[0]
     p.outputs = [p(np.add, p(np.log, x), p(np.divide, 1.0, x))]
     plan = ExecutionPlan(p)
@@ -283,7 +283,7 @@ def test_floating_point_exceptions_are_reported_once():
 def test_threads_and_calls_within_calls():
     p = chain(normal(1000), 20)
     plan = ExecutionPlan(p)
-    inner = Written(np.ones(1000))
+    inner = ProgramBuilder(np.ones(1000))
     inner.outputs = [inner(lambda x: plan.run([x])[0] if inner.outputs else x, inner.inputs[0], pure=False)]
     outer = ExecutionPlan(inner)
     inputs = [normal(1000) for _ in range(8)]
@@ -320,7 +320,7 @@ def test_a_plan_keeps_no_array_of_a_call():
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("python_too", [False, True])
 def test_a_read_only_input_is_not_written(native, python_too):
-    p = Written(np.ones(3), np.eye(3))
+    p = ProgramBuilder(np.ones(3), np.eye(3))
     x, y = p.inputs
     p.writes = [(x, p(np.add, x, p(np.linalg.det, y) if python_too else 1.0))]
     plan = ExecutionPlan(p, native and AVAILABLE)
@@ -332,7 +332,7 @@ def test_a_read_only_input_is_not_written(native, python_too):
 
 
 def test_results_take_the_place_of_operands_that_are_not_needed_any_more():
-    p = Written(normal(50))
+    p = ProgramBuilder(normal(50))
     x = p.inputs[0]
     y = p(np.add, x, 1.0)
     for _ in range(4):
@@ -363,7 +363,7 @@ def test_places_in_the_arena_do_not_overlap():
 
 
 def test_objects_among_the_inputs():
-    p = Written(np.ones(3), np.array([None, 1], object))
+    p = ProgramBuilder(np.ones(3), np.array([None, 1], object))
     x, y = p.inputs
     p.outputs = [p(np.exp, x), y]
     plan = ExecutionPlan(p)
@@ -373,7 +373,7 @@ def test_objects_among_the_inputs():
 
 @pytest.mark.parametrize("ufunc", [np.maximum, np.minimum])
 def test_zeros_of_both_signs(ufunc):
-    p = Written(np.zeros((3, 37)), np.zeros(37), np.zeros((3, 1)))
+    p = ProgramBuilder(np.zeros((3, 37)), np.zeros(37), np.zeros((3, 1)))
     x, y, z = p.inputs
     p.outputs = [
         p(ufunc, x, y),

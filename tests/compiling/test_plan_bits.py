@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 import pytest
-from compiling.recording import Written
+from compiling.recording import ProgramBuilder
 
 from chainrule._src.compiling import grouping, native_executor
 from chainrule._src.compiling.plan import ExecutionPlan
@@ -51,7 +51,7 @@ class Maker:
             [["f4"], ["f8"], ["f4", "f8"], ["c16", "f8"], ["c8"], ["i8", "f8", "?"], ["f4", "i4", "f2"]]
         )
         inputs = [self.array() for _ in range(3)]
-        self.p = Written(*inputs, constants=[self.array()])
+        self.p = ProgramBuilder(*inputs, constants=[self.array()])
         self.vars = [*self.p.inputs, *self.p.constants]
         for _ in range(int(self.r.integers(1, 25))):
             try:

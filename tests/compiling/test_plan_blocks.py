@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compiling.recording import Written
+from compiling.recording import ProgramBuilder
 
 from chainrule._src.compiling.native_executor import Native, ProgramEncoder, rows_of_block
 from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the extension is not buil
 def normalized(rows, row):
     """Return elementwise steps on a matrix and a row of it, with an independent sum in between."""
     r = np.random.default_rng(0)
-    p = Written(r.standard_normal((rows, row)), r.standard_normal(row))
+    p = ProgramBuilder(r.standard_normal((rows, row)), r.standard_normal(row))
     x, y = p.inputs
     a = p(np.add, p(np.multiply, x, 2.0), y)
     total = p(np.add, a, method="reduce", axis=0)

@@ -4,14 +4,14 @@ import operator
 
 import numpy as np
 import pytest
-from compiling.recording import Written
+from compiling.recording import ProgramBuilder
 
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.native import AVAILABLE
 
 
 def program(n):
-    p = Written(np.linspace(0.0, 1.0, n), np.eye(3, dtype=np.float32), constants=[np.arange(3.0)])
+    p = ProgramBuilder(np.linspace(0.0, 1.0, n), np.eye(3, dtype=np.float32), constants=[np.arange(3.0)])
     x, y = p.inputs
     a = p(np.exp, x)
     p.calls[-1].op_name = "exp"
@@ -55,7 +55,7 @@ def test_native_loops_and_blocks():
 
 @pytest.mark.parametrize("count", [2, 3004])
 def test_constants_of_one_kind_are_counted(count):
-    p = Written(np.ones(2), constants=[np.full(2, float(k)) for k in range(count)] + [np.ones((2, 1))])
+    p = ProgramBuilder(np.ones(2), constants=[np.full(2, float(k)) for k in range(count)] + [np.ones((2, 1))])
     total = p.inputs[0]
     for constant in p.constants:
         total = p(np.add, total, constant)

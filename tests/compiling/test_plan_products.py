@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from compiling.recording import Written
+from compiling.recording import ProgramBuilder
 
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.native import AVAILABLE
@@ -38,7 +38,7 @@ def test_rows_and_columns(shapes):
     for letter, turned in itertools.product("fd", itertools.product([False, True], repeat=2)):
         draws = [[draw(r, shape, letter) for shape in shapes] for _ in range(3)]
         draws = [[np.asfortranarray(x) if turn else x for x, turn in zip(xs, turned)] for xs in draws]
-        p = Written(*draws[0])
+        p = ProgramBuilder(*draws[0])
         p.outputs = [p(np.dot, *p.inputs)]
         plan = ExecutionPlan(p)
         for inputs in draws:

@@ -45,14 +45,16 @@ def costs(monkeypatch):
             costs.now += getattr(costs, seconds)
             return original(*args, **kwargs)
 
-        seconds = {"trace_function": "trace", "end_eager": "eager", "_signature": "lookup", "replayed": "replay"}[name]
+        seconds = {"trace_function": "trace", "end_eager": "eager", "_signature": "lookup", "record_replay": "replay"}[
+            name
+        ]
         monkeypatch.setattr(owner, name, wrapper)
 
     taking("trace_function", compiled_module)
     taking("end_eager", TraceBudget)
     taking("_signature", compiled_module.Compiled)
     monkeypatch.setattr(
-        TraceBudget, "replayed", lambda self, speed, seconds, calls, book=TraceBudget.replayed: (
+        TraceBudget, "record_replay", lambda self, speed, seconds, calls, book=TraceBudget.record_replay: (
             setattr(costs, "now", costs.now + costs.replay), book(self, speed, seconds + costs.replay, calls)
         )
     )  # fmt: skip
@@ -72,7 +74,7 @@ def spend(budget, seconds, kind=None, lookup=0.0):
 def test_another_trace_is_made_when_eager_calls_have_paid_for_the_first():
     budget = TraceBudget(clock=Clock())
     assert budget.may_trace(1)
-    budget.traced(6.0, 1)
+    budget.record_trace(6.0, 1)
     calls = 0
     while not budget.may_trace(2):
         spend(budget, 1.0, 2)
@@ -84,9 +86,9 @@ def test_cheap_traces_need_no_payment():
     budget = TraceBudget(clock=Clock())
     for kind in range(policy.TRUSTED):
         assert budget.may_trace(kind)
-        budget.traced(policy.ALLOWANCE / 1000, kind)
+        budget.record_trace(policy.ALLOWANCE / 1000, kind)
     assert not budget.may_trace(99)  # none was replayed
-    budget.proved()
+    budget.record_faster_replay()
     assert budget.may_trace(99)
 
 
@@ -95,7 +97,7 @@ def test_traces_of_kinds_that_do_not_come_again_get_rarer():
     made = []
     for call in range(20_000):
         if budget.may_trace(call):
-            budget.traced(10.0, call)
+            budget.record_trace(10.0, call)
             made.append(call)
         else:
             spend(budget, 1.0, call)
@@ -130,17 +132,17 @@ def test_purchases_are_bounded_for_any_sequence_of_calls(seed):
             speed = traced[kind]
             if budget.wants_eager_run(speed):
                 spend(budget, seconds, lookup=lookup)
-                budget.compared(speed, seconds)
+                budget.record_comparison(speed, seconds)
             else:
                 clock.now += seconds * (0.1 if kind % 3 else 5.0)
-                budget.replayed(speed, clock.now - begin, 1)
+                budget.record_replay(speed, clock.now - begin, 1)
         else:
             clock.now += lookup
             if budget.may_trace(kind):
                 cost = seconds * rng.choice([3.0, 60.0, 400.0])
                 clock.now += cost
                 longest = max(longest, cost)
-                budget.traced(cost, kind)
+                budget.record_trace(cost, kind)
                 traced[kind] = budget.speed_of(kind)
             else:
                 spend(budget, seconds, kind, lookup)
@@ -154,7 +156,7 @@ def test_eager_calls_within_eager_calls_and_traces_count_once():
     start = outer.start_eager()
     spend(outer, 1.0)  # it calls itself
     clock.now += 5.0
-    inner.traced(5.0, 1)  # and another compiled function, which is traced
+    inner.record_trace(5.0, 1)  # and another compiled function, which is traced
     outer.end_eager(start)
     assert outer.eager == 1.0
 
@@ -162,15 +164,15 @@ def test_eager_calls_within_eager_calls_and_traces_count_once():
 def test_a_slow_replay_is_compared_with_eager_calls():
     budget, speed = TraceBudget(clock=Clock()), ReplaySpeed()
     for _ in range(policy.JUDGED + 1):
-        budget.replayed(speed, 1.0, calls=10)
+        budget.record_replay(speed, 1.0, calls=10)
     assert budget.wants_eager_run(speed) and not budget.may_look_up()
-    budget.compared(speed, 1.0)
+    budget.record_comparison(speed, 1.0)
     assert budget.wants_eager_run(speed)  # the first eager call may be slow
-    budget.compared(speed, 0.1)
+    budget.record_comparison(speed, 0.1)
     assert speed.is_slower and not speed.is_faster(10)
     for _ in range(2):
-        budget.compared(other := ReplaySpeed(), 3.0)
-        budget.replayed(other, 1.0, calls=10)
+        budget.record_comparison(other := ReplaySpeed(), 3.0)
+        budget.record_replay(other, 1.0, calls=10)
     assert other.is_known and other.is_faster(10)
     assert ReplaySpeed(eager=2.0, eager_runs=2).is_known
 

@@ -1,4 +1,4 @@
-"""Rolled-up loops: the plan of a repeated body, eager bits, and irregular code that must not be rolled up."""
+"""Detected loops of kernel calls: the plan of a repeated body, eager bits, and irregular code that must stay unrolled."""
 
 import gc
 import operator
@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from compiling.recording import Written, large_elementwise
+from compiling.recording import ProgramBuilder, large_elementwise
 from native.random_loops import LoopMaker
 
 import chainrule as cr
@@ -171,7 +171,7 @@ def test_numbers_of_a_loop_within_another_one():
 
 def repeated(count, irregular=None):
     """``a = tanh(a + row) * a`` for each row, with one exception."""
-    p = Written(A, np.resize(X, (count, 4)), X[0])
+    p = ProgramBuilder(A, np.resize(X, (count, 4)), X[0])
     a, x, other = p.inputs
     for k in range(count):
         row = other if k == irregular else p(operator.getitem, x, k)
@@ -199,7 +199,7 @@ def test_elementwise_loops_of_large_arrays_stay_one_group():
 
 
 def test_places_are_used_again_where_only_the_last_rounds_are_read():
-    p = Written(A, A)
+    p = ProgramBuilder(A, A)
     older, a = p.inputs
     for _ in range(40):
         older, a = a, p(np.add, p(np.tanh, older), a)
@@ -263,7 +263,7 @@ def test_the_recording_is_let_go_of():
 
 
 def test_equal_constants_are_one():
-    p = Written(A)
+    p = ProgramBuilder(A)
     (a,) = p.inputs
     for _ in range(30):
         p.constants.append(p.var(X[0].copy()))
@@ -276,7 +276,7 @@ def test_equal_constants_are_one():
 def test_what_is_found_is_the_same_loops():
     """The works of a body, repeated as often as it states, equal the original works."""
     counted = []
-    original = rolling.rolled_up
+    original = rolling.detect_loops
 
     def noted(works, elsewhere, depth=0):
         items = original(works, elsewhere, depth)
@@ -285,7 +285,7 @@ def test_what_is_found_is_the_same_loops():
         return items
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("chainrule._src.compiling.native_executor.rolled_up", noted)
+        patch.setattr("chainrule._src.compiling.native_executor.detect_loops", noted)
         for function in LOOPS:
             cr.compile(cr.grad(function))(A, X)
     assert counted and all(before == after for before, after in counted)
@@ -294,7 +294,7 @@ def test_what_is_found_is_the_same_loops():
 def _length(item):
     if type(item) is KernelCall:
         return 1
-    if type(item) is rolling.Rolled:
+    if type(item) is rolling.KernelLoop:
         return item.count * sum(_length(inner) for inner in item.items)
     return len(item.kernel_calls)
 

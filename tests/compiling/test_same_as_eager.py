@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 import pytest
-from compiling.recording import Written
+from compiling.recording import ProgramBuilder
 from compiling.test_compile import assert_same
 
 import chainrule as cr
@@ -524,7 +524,7 @@ def test_what_pickle_cannot_find():
 
 
 def test_a_plan_that_would_hand_other_arrays_to_python_is_not_taken():
-    written = Written(M)
+    written = ProgramBuilder(M)
     turned = written(np.square, written.inputs[0])
     written.outputs.append(written(np.partition, turned, 1))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.arrays.memory import collector_at_rest
+from chainrule._src.arrays.memory import paused_collector
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.versions import BEFORE_WRITE
 
@@ -35,7 +35,7 @@ def calls(program: Callable[[], Any]) -> int:
         nonlocal count
         count += event == "call" and frame.f_code.co_name not in INLINED
 
-    with collector_at_rest():  # finalizers of other tests' objects are calls, too
+    with paused_collector():  # finalizers of other tests' objects are calls, too
         sys.setprofile(profile)
         try:
             program()

@@ -78,7 +78,7 @@ def test_what_stays_is_not_looked_through_at_once(frozen):
         gc.freeze()
     before = gc.get_freeze_count()
     try:
-        with memory.collector_at_rest(staying=True):
+        with memory.paused_collector(staying=True):
             assert not gc.isenabled()
             made = [[] for _ in range(5000)]
             young = {id(x) for x in gc.get_objects(0)}

@@ -1,9 +1,10 @@
-"""Check that docstrings name things that exist: a rename must not leave an old name in a sentence."""
+"""Check that docstrings and comments of C files name things that exist: a rename must not leave an old name in a sentence."""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import re
 from pathlib import Path
 
@@ -52,6 +53,39 @@ def _missing(texts: dict[str, str], known: set[str]) -> list[str]:
     return [f"{file}: {name}" for file, name in named if name not in known]
 
 
+def _raised(text: str) -> list[str]:
+    """Return the names under ``Raises:`` in the docstrings of a source text."""
+    found = []
+    for doc in _docstrings(ast.parse(text)):
+        for section in re.findall(r"\n *Raises:\n((?: +\S.*\n)+)", f"{doc.value}\n"):
+            indent = len(section) - len(section.lstrip())
+            found += re.findall(rf"^ {{{indent}}}([A-Z]\w*|numpy\.\S+\.\w+):", section, re.MULTILINE)
+    return found
+
+
+#: dotted names in comments of C files that are not names of the package
+NOT_OURS = {"dtype.names", "fenv.h", "hamt.c"}
+
+
+def _missing_in_comments(texts: dict[str, str], modules: dict[str, str]) -> list[str]:
+    """Return the dotted names in comments of C files (file to source) that are missing in ``modules`` (module or class to code)."""
+    missing = []
+    for file, text in texts.items():
+        for comment in re.findall(r"/\*.*?\*/", text, re.DOTALL):
+            for dotted in re.findall(r"(?:\w+\.)+\w+", comment):
+                parts = dotted.split(".")
+                if parts[-1] in ("py", "c", "h"):
+                    pairs = [] if dotted in modules or dotted in NOT_OURS else [dotted]
+                else:
+                    pairs = [
+                        f"{owner}.{name}"
+                        for owner, name in itertools.pairwise(parts)
+                        if owner in modules and not re.search(rf"\b{name}\b", modules[owner])
+                    ]
+                missing += [f"{file}: {pair}" for pair in pairs if pair not in NOT_OURS]
+    return missing
+
+
 def test_a_missing_name_is_found() -> None:
     assert _missing({"a.py": '"""Call ``there`` and ``gone``."""\ndef there(): ...'}, set()) == ["a.py: gone"]
 
@@ -62,3 +96,39 @@ def test_docstrings_name_what_exists() -> None:
     for path in (PACKAGE / "_src" / "native").glob("*.[ch]"):
         known.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))
     assert not _missing(texts, known)
+
+
+def test_a_missing_exception_is_found() -> None:
+    doc = "Return.\n\n    Raises:\n        ValueError: no.\n            Or: not.\n        Gone: yes.\n    "
+    assert _raised(f'def f():\n    """{doc}"""') == ["ValueError", "Gone"]
+
+
+def test_docstrings_name_exceptions_that_exist() -> None:
+    texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    known = {*dir(builtins), *dir(np.linalg), *dir(np.exceptions)}
+    for text in texts.values():
+        known.update(re.findall(r"^ *class (\w+)", text, re.MULTILINE))
+    raised = [(file, name) for file, text in texts.items() for name in _raised(text)]
+    assert len(raised) > 300
+    assert [f"{file}: {name}" for file, name in raised if name.rpartition(".")[2] not in known] == []
+
+
+def test_a_missing_name_in_a_comment_is_found() -> None:
+    comment = "/* tape.node.old, Node.name, tape/node.py, tape.gone.new, x.y */ node.old; /* gone.c */"
+    modules = {"tape": " node ", "node": "def new(): ...", "Node": "name", "node.py": ""}
+    assert _missing_in_comments({"a.c": comment}, modules) == ["a.c: node.old", "a.c: tape.gone", "a.c: gone.c"]
+
+
+def test_comments_of_c_files_name_what_exists() -> None:
+    native = PACKAGE / "_src" / "native"
+    comments = {path.name: path.read_text(encoding="utf-8") for path in sorted(native.glob("*.[ch]"))}
+    modules = dict(comments)
+    for text in comments.values():
+        modules |= dict.fromkeys(re.findall(r"^} (\w+);", text, re.MULTILINE), "".join(comments.values()))
+    for path in [*(PACKAGE / "_src").rglob("*.py"), *native.glob("*.pyi")]:
+        text = path.read_text(encoding="utf-8")
+        for key in (path.name, path.stem, *re.findall(r"^class (\w+)", text, re.MULTILINE)):
+            modules[key] = modules.get(key, "") + text
+        for part, package in ((path.stem, path.parent.name), (path.parent.name, path.parent.parent.name)):
+            modules[package] = modules.get(package, "") + f" {part} "
+    assert _missing_in_comments(comments, modules) == []

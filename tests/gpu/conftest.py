@@ -21,7 +21,7 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             patch.delitem(sys.modules, name)
         for name, module in standin.MODULES.items():
             patch.setitem(sys.modules, name, module)
-        gpu._installed.cache_clear()
+        gpu._import_cupy.cache_clear()
         yield standin.cupy
-    gpu._installed.cache_clear()
+    gpu._import_cupy.cache_clear()
     gpu.seed(0)

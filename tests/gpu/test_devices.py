@@ -19,7 +19,7 @@ W = np.array([1.0, 2.0, 3.0])
 
 def test_without_cupy_devices_are_named_and_not_had(monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
-    cr._src.arrays.gpu._installed.cache_clear()
+    cr._src.arrays.gpu._import_cupy.cache_clear()
     try:
         assert not cr.cuda.is_available() and cr.cuda.device_count() == 0 and cr.cuda.memory_allocated() == 0
         for ask in (
@@ -32,7 +32,7 @@ def test_without_cupy_devices_are_named_and_not_had(monkeypatch: Any) -> None:
             with pytest.raises(RuntimeError, match=r"computes on the CPU with NumPy.*pip install chainrule\[cuda\]"):
                 ask()
     finally:
-        cr._src.arrays.gpu._installed.cache_clear()
+        cr._src.arrays.gpu._import_cupy.cache_clear()
 
 
 def test_cupy_is_imported_when_a_gpu_is_asked_for() -> None:

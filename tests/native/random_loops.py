@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
-from chainrule._src.interpreters.rebuilt import Place, Rebuilt
-from tests.compiling.recording import Written
+from chainrule._src.interpreters.rebuilt import ArrayPlaceholder, Rebuilt
+from tests.compiling.recording import ProgramBuilder
 
 UNARY = [np.negative, np.tanh, np.sin, np.absolute, np.sqrt, np.exp]
 BINARY = [np.add, np.subtract, np.multiply, np.maximum, np.arctan2]
@@ -47,13 +47,13 @@ class LoopMaker:
         rows = array(self.size, 2 * most).T if rng.random() < 0.3 else array(2 * most, self.size)
         rows = rows[:, ::-1] if rng.random() < 0.2 else rows
         inputs = [array(self.size), rows, array(self.size, self.size) if small else array(1, 1)]
-        self.program = Written(*inputs, constants=[array(self.size) for _ in range(most)])
+        self.program = ProgramBuilder(*inputs, constants=[array(self.size) for _ in range(most)])
         self.start, self.rows, self.matrix = self.program.inputs
         self.sources = ["carried", "carried", "made", "made", "row", "fixed", "older", "number", "constant", "saved"]
         self.saved: list[Any] = []
         self.kept: list[Any] = []
 
-    def make(self) -> Written:
+    def make(self) -> ProgramBuilder:
         rng = self.rng
         state = [self.start, self.start]
         for _ in range(rng.integers(1, 3)):
@@ -127,6 +127,8 @@ class LoopMaker:
             values = program(np.multiply, program(operator.getitem, laid, slice(0, 3)), 0.5)
             index = np.arange(values.shape[0]) - choice % self.size
             self.program.constants.append(program.var(index))
-            written = Rebuilt(operator.setitem, (Place(0), Place(2), Place(1)), {}, (), (), (0,))
+            written = Rebuilt(
+                operator.setitem, (ArrayPlaceholder(0), ArrayPlaceholder(2), ArrayPlaceholder(1)), {}, (), (), (0,)
+            )
             return program(written, laid, values, self.program.constants[-1])
         return self.loop(inner, times, [x, made[-1]], before)[0]

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from chainrule._src import native
-from chainrule._src.arrays.any_array import laid_by, with_strides
+from chainrule._src.arrays.any_array import ensure_strides, with_strides
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.scan_lowering import LoopOrder, ProgramLoop
-from chainrule._src.interpreters.rebuilt import Place, Rebuilt
+from chainrule._src.interpreters.rebuilt import ArrayPlaceholder, Rebuilt
 from chainrule._src.interpreters.trace_types import Program
-from tests.compiling.recording import Written
+from tests.compiling.recording import ProgramBuilder
 from tests.native.random_loops import LoopMaker
 
 LETTERS = "fffdddFDle"
@@ -36,7 +36,7 @@ class Maker:
         large = self.rng.random() < 0.2
         sizes = self.rng.integers(1, 300 if large else 12, 3)
         self.shapes = [tuple(sizes[:k]) for k in range(4)] if not large else [(), (sizes[0],), tuple(sizes[:2])]
-        self.program = Written(*[self.array() for _ in range(self.rng.integers(1, 4))], constants=[self.array()])
+        self.program = ProgramBuilder(*[self.array() for _ in range(self.rng.integers(1, 4))], constants=[self.array()])
         self.known: list[Any] = [*self.program.inputs, *self.program.constants]
 
     def array(self) -> np.ndarray:
@@ -110,13 +110,15 @@ class Maker:
             common = tuple(rng.integers(1, 9, rng.integers(1, 3)))
             arrays = [self.program.var(self.positions(length, common)) for length in shape[:axes]]
             self.program.constants += arrays
-            index = tuple([Place(2 + k) for k in range(axes)])
+            index = tuple([ArrayPlaceholder(2 + k) for k in range(axes)])
         wanted = x.array[tuple([array.array for array in arrays]) if arrays else index].shape
         values = self.pick()
         if values.dtype != x.dtype or values.shape != wanted:
             values = self.program.var(with_strides(np.ones(wanted, x.dtype), self.some_strides(wanted, x.dtype)))
             self.program.constants.append(values)
-        return self.program(Rebuilt(function, (Place(0), index, Place(1)), {}, (), (), (0,)), x, values, *arrays)
+        return self.program(
+            Rebuilt(function, (ArrayPlaceholder(0), index, ArrayPlaceholder(1)), {}, (), (), (0,)), x, values, *arrays
+        )
 
     def positions(self, length: int, shape: tuple[int, ...]) -> np.ndarray:
         x = self.rng.integers(-length, length, shape)
@@ -171,7 +173,7 @@ def check_iterated(seed: int) -> str:
     carry, *wanted = arrays[0], *[np.empty_like(x) for x in found[1:]]
     for i in range(length)[:: -1 if reverse else 1]:
         given = [carry, *[x[i, ...] if k < mapped else x for k, x in enumerate(arrays[1:])]]
-        given = [laid_by(x, var.array.strides) for x, var in zip(given, program.inputs, strict=True)]
+        given = [ensure_strides(x, var.array.strides) for x, var in zip(given, program.inputs, strict=True)]
         made = program.eager(*given)
         for stack, x in zip(wanted, [*made[1:], carry], strict=True):
             stack[i] = x
@@ -181,7 +183,7 @@ def check_iterated(seed: int) -> str:
     return "iterated" if loop.is_native else "iterated by Python"
 
 
-def compare(program: Written, rng: np.random.Generator, seed: int) -> str:
+def compare(program: ProgramBuilder, rng: np.random.Generator, seed: int) -> str:
     plan = ExecutionPlan(program)
     inputs = [with_strides(x.array, x.array.strides) for x in program.inputs]
     for x in inputs:

@@ -21,6 +21,7 @@ from chainrule._src.interpreters.dual import Dual
 from chainrule._src.messages.errors import GRADIENT
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape import engine, trial
+from chainrule._src.tape.accumulate import KEPT_PASSES
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.levels import open_level
@@ -416,7 +417,7 @@ def sweep(x, z, row):
     def run():
         order = [[end._edge], [one], None, None, {}, freed, True, False, check_saved, None, None, None]
         arrived, left = LOOPS.sweep(*order)
-        assert not left and LOOPS.write_grads(arrived, freed, GRADIENT, set())
+        assert not left and LOOPS.write_grads(arrived, freed, GRADIENT, set(), KEPT_PASSES)
 
     return run
 

@@ -251,7 +251,7 @@ def test_a_destructor_computes_while_error_states_are_replaced():
                     found.append((x / 0.0).detach())
 
     for make in [*[Late] * 8, *[lambda: print] * 6]:  # the last ones replace all of the first
-        fp_warnings._twins.clear()  # the cache in Python would keep them alive
+        fp_warnings._internal_states.clear()  # the cache in Python would keep them alive
         with np.errstate(divide="raise", call=make()), pytest.raises(FloatingPointError):
             x / 0.0
     assert len(found) == 40 and fp_warnings.VARIABLE.get() is outside

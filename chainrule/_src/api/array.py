@@ -37,14 +37,14 @@ from chainrule._src.messages.source_locations import PACKAGE
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.foreign_operands import (
     PANDAS_PRIORITY,
-    in_distributions,
-    leave_to_us,
-    left_to_us,
+    defers_to_operand,
+    is_called_by_distributions,
     no_array,
-    raise_what_scipy_caught,
+    raise_to_defer,
+    reraise_error_caught_by_scipy,
 )
 from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
-from chainrule._src.tape.overriding import PLAIN, hand_over, iterate_operands, overriding_arguments
+from chainrule._src.tape.overriding import PLAIN, call_override, iterate_operands, overriding_arguments
 from chainrule._src.tape.protocol import (
     CALLBACKS,
     FUNCTIONS,
@@ -183,7 +183,7 @@ class Array(ArrayMethods):
             return _shared(getattr(self._tensor, name))
         if name in _ASKED:
             return functools.partial(_ASKED[name], self)
-        leave_to_us(name)
+        raise_to_defer(name)
         raise errors.no_array_attribute(name)
 
     # -- NumPy's protocols ----------------------------------------------------------------------------------------
@@ -213,13 +213,13 @@ class Array(ArrayMethods):
         return apply(function, *args, **kwargs)
 
     def __array__(self, dtype: NumpyDType | None = None, copy: bool | None = None) -> ndarray:
-        if left_to_us():
+        if defers_to_operand():
             return no_array()
         recorded = LOCAL.recorder is not None and LOCAL.recorder.plain  # the recorder must record the conversion
         if (
             (dtype is None or np.dtype(dtype) == _OBJECT)
             and (recorded or not is_plain(self))
-            and not in_distributions()
+            and not is_called_by_distributions()
         ):
             shape = self._tensor._raw.shape
             if not shape or dtype is not None:  # np.array([x[0], x[1]]) holds the elements themselves
@@ -359,7 +359,7 @@ class Array(ArrayMethods):
         return repr(self) if data is None else str(data)
 
     def __format__(self, spec: str) -> str:
-        raise_what_scipy_caught()
+        reraise_error_caught_by_scipy()
         raw = self._tensor._raw
         values = raw if type(raw) is ndarray else raw.concrete() if not spec else raw.read()
         if not spec or values is None:  # vmap has no single number to format
@@ -911,7 +911,7 @@ def takes_arrays(
             if not kwargs:
                 return function(*args)
         if asked := overriding_arguments(iterate_operands((*args, *kwargs.values()))):
-            return hand_over(public() if public else call, asked, args, kwargs)
+            return call_override(public() if public else call, asked, args, kwargs)
         if not holds(args, Array) and not holds(kwargs, Array):
             return full(*args, **kwargs)
         mixed = holds(args, Tensor) or holds(kwargs, Tensor)

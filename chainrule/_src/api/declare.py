@@ -82,7 +82,7 @@ class Operation:
     def _with_fast_path(self, function: AnyFunction) -> AnyFunction:
         """Return the function with cached dispatch or the fast path of another operation, as declared."""
         options = self.options
-        if options["remembered"]:
+        if options["cached"]:
             function = with_cached_dispatch(function)
         if options["ordinary"] is not None:
             factor = options["factor"]
@@ -137,7 +137,7 @@ def op(
     out: bool = False,
     arrays: bool = True,
     also: dict[str, str] | None = None,
-    remembered: bool = False,
+    cached: bool = False,
     ordinary: object = None,
     factor: object = None,
     sample: str = "",
@@ -153,7 +153,7 @@ def op(
         out: whether to add an argument ``out=`` to a function that has none.
         arrays: whether it accepts Arrays. (Constructors of tensors and queries about tensors do not.)
         also: aliases of its arguments. NumPy's names for ``dim`` and related arguments are added automatically.
-        remembered: whether calls are dispatched through the cache: a tensor's shape and dtype and the other arguments
+        cached: whether calls are dispatched through the cache: a tensor's shape and dtype and the other arguments
             determine the primitive and its parameters.
         ordinary: the operation that handles calls with tensors and numbers only (see ``api.operations.operation``).
         factor: the keyword of a number that multiplies the last operand first, and the operation that does it.
@@ -161,7 +161,7 @@ def op(
     """
     module = sys._getframe(1).f_globals["__name__"]
     options: Params = {
-        "in_place": in_place, "out": out, "arrays": arrays, "also": also or {}, "remembered": remembered, "ordinary": ordinary,
+        "in_place": in_place, "out": out, "arrays": arrays, "also": also or {}, "cached": cached, "ordinary": ordinary,
         "factor": factor,
     }  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 ``ops.array`` wraps the functions with cached dispatch.
 
-A function declared ``by_shape`` depends on shapes and static arguments only. At the second call with a cache key, ``learn``
+A function declared ``by_shape`` depends on shapes and static arguments only. At the second call with a cache key, ``make_call_entry``
 runs the function again under a watch. C then replays the recorded steps (``native/dispatch_cache.c``), and the result is compared with
 Python's. If they agree in all respects, later calls with this key are replayed.
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.api.watch import Watch
-from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.any_array import scalar_to_array
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, MODES
@@ -43,7 +43,7 @@ class _StepRecorder(Watch):
             return super().forward(prim, datas, params)
         self.within = True
         try:
-            out = unscalar(super().forward(prim, datas, params))
+            out = scalar_to_array(super().forward(prim, datas, params))
         finally:
             self.within = False
         self.calls.append((prim, tuple(datas), params, out))
@@ -59,7 +59,7 @@ def cached_by_shape(call: Any) -> Any:
     return (
         call
         if LOOPS is None
-        else functools.update_wrapper(LOOPS.Operation(call, LOOPS.CACHED_METHOD, make_entry=learn), call)
+        else functools.update_wrapper(LOOPS.Operation(call, LOOPS.CACHED_METHOD, make_entry=make_call_entry), call)
     )
 
 
@@ -69,12 +69,12 @@ def functions_cached_by_shape(call: Any) -> Any:
         call
         if LOOPS is None
         else functools.update_wrapper(
-            LOOPS.Operation(call, LOOPS.ARRAY_FUNCTION, table=BY_SHAPE, make_entry=learn), call
+            LOOPS.Operation(call, LOOPS.ARRAY_FUNCTION, table=BY_SHAPE, make_entry=make_call_entry), call
         )
     )
 
 
-def learn(
+def make_call_entry(
     call: AnyFunction,
     args: tuple[object, ...],
     names: tuple[str, ...] | None,

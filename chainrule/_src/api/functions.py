@@ -24,7 +24,7 @@ from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.foreign_operands import operate_with_foreign
-from chainrule._src.tape.overriding import PLAIN, hand_over, operator_of, overriding_arguments
+from chainrule._src.tape.overriding import PLAIN, call_override, operator_of, overriding_arguments
 from chainrule._src.tape.protocol import ArrayLike, one_float_dtype
 from chainrule._src.tape.tensor import Tensor
 
@@ -38,7 +38,7 @@ def general(prim: Primitive, operands: Any, params: Params) -> Any:
     """Check and promote the operands, then call ``bind``: the path of every call that C does not handle. Return a tensor."""
     for x in operands:
         if type(x) not in PLAIN and (asked := overriding_arguments(operands)):
-            return hand_over(getattr(Tensor, prim.name, prim.function), asked, operands, params)
+            return call_override(getattr(Tensor, prim.name, prim.function), asked, operands, params)
     if "f" not in prim.accepts or not one_float_dtype(operands):
         kinds = set(map(type, operands))
         operands = tuple([operand(prim.name, i, x) for i, x in enumerate(operands)])

@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.api.array import Array, as_tensors
 from chainrule._src.arrays import promotion
 from chainrule._src.arrays.dtype import DTYPE_OF
-from chainrule._src.arrays.dtypes import as_dtype, default_dtype, get_default_complex_dtype, native
+from chainrule._src.arrays.dtypes import as_dtype, default_dtype, get_default_complex_dtype, to_native_byte_order
 from chainrule._src.arrays.libraries import is_container, is_foreign
 from chainrule._src.arrays.types import DTypeLike, NumpyArray, NumpyDType
 from chainrule._src.messages import errors
@@ -86,7 +86,7 @@ def to_array(data: object, dtype: DTypeLike = None, copy_data: bool = True) -> N
         array = array.astype(np.float64 if array.dtype.kind == "f" else np.complex128)
     if target is not None:
         array = array.astype(target, copy=False)
-    result: NumpyArray = native(array)
+    result: NumpyArray = to_native_byte_order(array)
     return result
 
 
@@ -122,7 +122,7 @@ def _inferred(array: NumpyArray, data: object) -> NumpyDType | None:
         _collect(data, found)
         if not found <= _PYTHON.keys():
             each = [_PYTHON[d]() if d in _PYTHON else d for d in found]
-            return functools.reduce(promotion.promoted, each) if DTYPE_OF.keys() >= set(each) else None
+            return functools.reduce(promotion.promoted_dtype, each) if DTYPE_OF.keys() >= set(each) else None
     return default_dtype() if kind == "f" else get_default_complex_dtype() if kind == "c" else np.dtype(np.int64)
 
 

@@ -33,7 +33,7 @@ def operand(function: str, position: int, x: object) -> Any:
     if isinstance(x, (ndarray, generic)) and not is_foreign(type(x)):
         if x.dtype.kind not in "fciub":
             raise errors.wrong_operand(function, position, x)
-        return wrap(saveable_array(dtypes.native(x)))
+        return wrap(saveable_array(dtypes.to_native_byte_order(x)))
     if type(x) is Array:
         return x._tensor
     if is_foreign(type(x)):

@@ -129,11 +129,11 @@ def with_cached_dispatch(call: Any) -> Any:
     return (
         call
         if LOOPS is None
-        else functools.update_wrapper(LOOPS.Operation(call, LOOPS.CACHED, make_entry=_learn), call)
+        else functools.update_wrapper(LOOPS.Operation(call, LOOPS.CACHED, make_entry=_make_entry), call)
     )
 
 
-def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
+def _make_entry(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
     """Return a dispatch cache entry: the primitive and parameters of the one node that made the result, or None.
 
     The entry of a view also has its layout (shape, strides and offset), which is the same for all contiguous arrays of a shape

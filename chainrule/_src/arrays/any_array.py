@@ -1,4 +1,4 @@
-"""Predicates for plain arrays and the values that stand for them in a trace, and arrays with a given memory layout.
+"""Predicates for plain arrays and the values that represent them in a trace, and arrays with a given memory layout.
 
 ``ops``, ``tape`` and ``compiling`` call these functions.
 """
@@ -17,16 +17,16 @@ ndarray = np.ndarray
 
 
 def is_recorded(x: object) -> bool:
-    """Return whether x stands for a plain array in a trace: rules then take the branch that they take for arrays."""
+    """Return whether x represents a plain array in a trace. Rules then take the branch for arrays."""
     return getattr(type(x), "stands_for_array", False)
 
 
 def is_array(x: object) -> bool:
-    """Return whether x is a plain array, or stands for one in a trace."""
+    """Return whether x is a plain array, or represents one in a trace."""
     return type(x) is ndarray or getattr(type(x), "stands_for_array", False)
 
 
-def unscalar(x: Any) -> Any:
+def scalar_to_array(x: Any) -> Any:
     """Convert a NumPy scalar to a 0-d array; return anything else unchanged."""
     if isinstance(x, np.generic):
         return np.asarray(x)
@@ -35,14 +35,14 @@ def unscalar(x: Any) -> Any:
 
 def lies_within(x: AnyArray, low: Any, high: Any) -> bool:
     """Return whether all elements of an array are in the closed interval [low, high]."""
-    return bool(in_one(_lies_within, x, low, high))
+    return bool(call_as_one_operation(_lies_within, x, low, high))
 
 
 def _lies_within(x: Any, low: Any, high: Any) -> Any:
     return np.asarray(not x.size or (x.min() >= low and x.max() <= high))
 
 
-def in_one(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
+def call_as_one_operation(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     """Call a function that branches on the values of arrays; a trace records it as a single call."""
     for x in args:
         if is_recorded(x):
@@ -78,7 +78,7 @@ def overlaps_itself(x: NumpyArray) -> bool:
     return False
 
 
-def laid_by(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
+def ensure_strides(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
     """Return the array, or a copy if it is not aligned or does not have these strides."""
     fits = all([n < 2 or a == b for n, a, b in zip(array.shape, array.strides, strides, strict=True)])
     return array if fits and array.flags.aligned else with_strides(array, strides)
@@ -92,7 +92,7 @@ def empty_with_strides(shape: Sequence[int], dtype: NumpyDType, strides: Sequenc
     return np.ndarray(tuple(shape), dtype, memory, -low, tuple(strides))
 
 
-def lying_at(x: NumpyArray, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> NumpyArray:
+def view_at_offset(x: NumpyArray, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> NumpyArray:
     """Return the view that starts at a byte offset from the first element of a contiguous array."""
     return np.ndarray(shape, x.dtype, x if x.flags.c_contiguous else x.T, offset, strides)
 
@@ -115,7 +115,7 @@ def compact_strides(shape: Sequence[int], strides: Sequence[int], itemsize: int)
 
 
 def copy_alike(array: NumpyArray) -> NumpyArray:
-    """Return a copy with the memory layout of the array: an operation that gives a view of one gives a view of the other.
+    """Return a copy with the memory layout of the array, so that the same operations return views of it.
 
     The copy is read-only if the array is, or if the array's elements share memory.
     """

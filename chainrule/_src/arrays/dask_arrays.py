@@ -1,9 +1,9 @@
 """The ``Library`` of Dask's arrays: implementations for rules that keep the chunks, so that data is read once.
 
-``libraries`` imports this module, and ``tape/foreign.py`` calls the implementations.
+``libraries`` imports this module at the first Dask array, and ``tape/foreign.py`` calls the implementations.
 
-Loaded with the first Dask array. Most functions are Dask's own. The implementations here use the operand's chunks where
-NumPy's function has only its shape, and can be fused with the elementwise steps around them.
+Most functions are Dask's own. NumPy's signatures pass the shape of an operand. The implementations here use its chunks as well, and can
+be fused with the elementwise steps around them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArrayChunkShapeDep
 
-from chainrule._src.arrays.dask_fusion import grouped
+from chainrule._src.arrays.dask_fusion import with_fused_tasks
 from chainrule._src.arrays.library import Library
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 
@@ -42,13 +42,13 @@ def shape_of(x: Any) -> DaskShape:
     return shape
 
 
-def like(x: Any, shape: Any) -> Any:
+def rechunk_like(x: Any, shape: Any) -> Any:
     """Rechunk an array like the array that a shape was taken from."""
     chunks = getattr(shape, "chunks", None)
     return x if chunks is None or x.chunks == chunks else x.rechunk(chunks)
 
 
-def check(x: Any) -> None:
+def check_chunk_sizes(x: Any) -> None:
     if any(n != n for n in x.shape):
         raise ValueError(
             f"a Dask array whose chunks have unknown sizes, of shape {x.shape}: derivatives need the sizes. Compute them "
@@ -57,7 +57,7 @@ def check(x: Any) -> None:
 
 
 @functools.cache
-def lacks(function: AnyFunction) -> bool:
+def lacks_function(function: AnyFunction) -> bool:
     """Return whether Dask has no function of this name in ``dask.array``, and would compute the arrays to call NumPy's."""
     module: Any = da
     for name in function.__module__.split(".")[1:]:
@@ -66,8 +66,8 @@ def lacks(function: AnyFunction) -> bool:
     return own is function and function not in _HANDLED_FUNCTIONS
 
 
-def refuses(error: Exception) -> bool:
-    """Return whether an error is one that ``dask.array.linalg`` raises for matrices it has no algorithm for."""
+def is_refusal(error: Exception) -> bool:
+    """Return whether an error means that ``dask.array.linalg`` has no algorithm for a matrix."""
     return type(error) is ValueError and any(words in str(error) for words in ("chunk", "must be 2", "Dimension must"))
 
 
@@ -84,7 +84,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     x_letters = letters[len(shape) - x.ndim :]
     fits = all(n == 1 or own == theirs for n, own, theirs in zip(x.shape, x.chunks, chunks[len(shape) - x.ndim :]))
     if not fits:
-        return like(da.broadcast_to(x, tuple(shape)), shape)
+        return rechunk_like(da.broadcast_to(x, tuple(shape)), shape)
     return da.blockwise(
         np.broadcast_to,
         letters,
@@ -125,11 +125,11 @@ def reshape(x: Any, shape: Any, *args: object, **kwargs: object) -> Any:
     """Compute ``np.reshape``; axes that neither merge nor split evenly go through one flat axis."""
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if not x.size:
-        return like(da.from_array(np.empty(x.shape, x.dtype).reshape(sizes)), shape)
+        return rechunk_like(da.from_array(np.empty(x.shape, x.dtype).reshape(sizes)), shape)
     try:
-        return like(da.reshape(x, sizes, *args, **kwargs), shape)
+        return rechunk_like(da.reshape(x, sizes, *args, **kwargs), shape)
     except NotImplementedError:
-        return like(x.reshape(-1).reshape(sizes), shape)
+        return rechunk_like(x.reshape(-1).reshape(sizes), shape)
 
 
 def take(x: Any, indices: AnyArray, axis: int | None = None, **options: object) -> Any:
@@ -287,7 +287,7 @@ def _embed_block(block: AnyArray, shape: tuple[int, ...], where: tuple[slice, ..
 
 
 def _with_all_axes(x: Any, shape: Any, index: tuple[object, ...]) -> tuple[Any, list[range]]:
-    """Give x one axis for each axis of a shape; also return which elements of each axis x contains, ascending."""
+    """Return x with one axis for each axis of a shape, and the indices along each axis that x contains, ascending."""
     items = list(index)
     named = len(items) - sum(item is None or item is Ellipsis for item in items)
     at = items.index(Ellipsis) if Ellipsis in items else len(items)
@@ -308,7 +308,7 @@ def _with_all_axes(x: Any, shape: Any, index: tuple[object, ...]) -> tuple[Any, 
 
 
 def _elements_per_chunk(chunks: tuple[int, ...], contained: range) -> list[range]:
-    """Return for each chunk of an axis which of its elements are in ``contained``."""
+    """Return for each chunk of an axis the indices of its elements in ``contained``."""
     taken = []
     begin = 0
     for n in chunks:
@@ -319,18 +319,18 @@ def _elements_per_chunk(chunks: tuple[int, ...], contained: range) -> list[range
     return taken
 
 
-def computed(arrays: list[Any]) -> list[Any]:
+def compute_arrays(arrays: list[Any]) -> list[Any]:
     """Compute arrays, with one task for all operations on a block: see ``dask_fusion``."""
-    return list(map(np.asarray, dask.base.compute(*grouped(arrays), optimize_graph=False)))
+    return list(map(np.asarray, dask.base.compute(*with_fused_tasks(arrays), optimize_graph=False)))
 
 
 LIBRARY = Library(
     "Dask",
-    lambda x: computed([x])[0],
+    lambda x: compute_arrays([x])[0],
     "{x}.compute()",
-    lacks,
+    lacks_function,
     shape_of,
-    check,
+    check_chunk_sizes,
     own={
         np.broadcast_to: broadcast_to,
         np.matmul: matmul,
@@ -341,9 +341,9 @@ LIBRARY = Library(
         np.argsort: _along(np.argsort),
         **_MATRICES,
     },
-    refuses=refuses,
+    refuses=is_refusal,
     elementwise=da.core.elemwise,
     rows={"embed": embed},
-    like=like,
-    all_to_numpy=computed,
+    like=rechunk_like,
+    all_to_numpy=compute_arrays,
 )

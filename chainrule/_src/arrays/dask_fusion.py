@@ -1,12 +1,12 @@
 """Fuse the tasks of Dask graphs: all operations of a gradient on one chunk of data become one task.
 
-``dask_arrays.computed`` calls ``grouped``.
+``dask_arrays.compute_arrays`` calls ``with_fused_tasks``.
 
 Dask fuses linear chains. A gradient is not a chain: it uses the data and many intermediate results twice. As separate tasks
 these steps keep the block in memory, move it between workers, and cost the scheduler more than the arithmetic costs. Here,
 tasks for the same block position are merged into a group, which returns the results that other groups need.
 
-A task's group is its block position and its stage: how often the path to the task has changed the position. Between groups
+The group of a task is its block position and its stage, the number of changes of the position on the path to the task. Between groups
 stages only increase, so groups never wait for each other in a cycle.
 """
 
@@ -36,7 +36,7 @@ class TaskGroup:
     Args:
         nodes: the tasks, in execution order.
         outputs: keys of the returned results.
-        sources: for each argument, the keys of the results that it contains, as a tuple; or one key.
+        sources: for each argument, the key of the result that it contains, or a tuple of keys.
     """
 
     __slots__ = ("last", "nodes", "outputs", "sources")
@@ -62,7 +62,7 @@ class TaskGroup:
         return found if len(found) > 1 else found[0]
 
 
-def grouped(arrays: list[Any]) -> list[Any]:
+def with_fused_tasks(arrays: list[Any]) -> list[Any]:
     """Rewrite Dask arrays to use one smaller graph, with the same values."""
     keys = [x.__dask_keys__() for x in arrays]
     graph = dict(optimize(HighLevelGraph.merge(*[x.dask for x in arrays]), keys))

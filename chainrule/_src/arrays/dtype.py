@@ -1,8 +1,8 @@
-"""The public ``dtype``: PyTorch's attributes and name; otherwise it behaves like NumPy's dtype.
+"""The public ``dtype``: it has PyTorch's attributes and name, and otherwise behaves like NumPy's dtype.
 
-``Tensor.dtype`` and the top level of ``chainrule`` have these objects.
+``Tensor.dtype`` returns these objects, and ``chainrule`` exports them.
 
-NumPy's dtype objects have no attributes of PyTorch's, so ``dtype`` wraps one as ``dtype.dtype`` (the attribute that NumPy
+NumPy's dtype objects lack PyTorch's attributes, so ``dtype`` wraps one as ``dtype.dtype`` (the attribute that NumPy
 reads). There is one object for each element type. Arrays, rules and all other internals use NumPy's objects, which are in
 ``arrays.dtypes``. ``DTYPE_OF`` maps NumPy's to public dtypes, and ``as_dtype`` public ones to NumPy's.
 """
@@ -27,8 +27,8 @@ DTYPE_OF: dict[NumpyDType, dtype] = {}
 class dtype:
     """An element type, such as ``torch.float32``. There is one object for each; ``dtype("float32")`` returns it.
 
-    NumPy accepts it wherever it accepts its own dtypes. It equals NumPy's dtype, with the same hash, and everything that
-    equals NumPy's dtype (``np.float32``, ``"float32"``; Python's ``float`` is float64), except None.
+    NumPy accepts it in place of its own dtypes. It equals NumPy's dtype, with the same hash, and all objects that equal
+    NumPy's dtype (``np.float32``, ``"float32"``; Python's ``float`` is float64), except None.
 
     Args:
         spelling: a NumPy dtype, a NumPy scalar type, a name, or one of Python's ``float``, ``int``, ``bool``, ``complex``.
@@ -75,7 +75,7 @@ class dtype:
         return DTYPE_OF[dtypes.to_real(self.dtype)] if self.is_complex else self
 
     def to_complex(self) -> Dtype:
-        """Return the complex dtype with parts of this dtype; complex64 for float16, which NumPy has no complex dtype for.
+        """Return the complex dtype with parts of this dtype. For float16 return complex64, because NumPy has no smaller one.
 
         Raises:
             TypeError: an integer dtype, or bool.
@@ -155,7 +155,7 @@ complex128 = cdouble = dtype("complex128")
 
 
 class _Named(dtype):
-    """A PyTorch dtype that NumPy lacks. It exists as a name only; making a tensor of it is an error."""
+    """A PyTorch dtype that NumPy lacks. It exists as a name only: functions that make tensors raise."""
 
     __slots__ = ()
 

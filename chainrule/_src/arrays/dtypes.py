@@ -1,6 +1,6 @@
 """Internal dtypes: NumPy's dtype objects under PyTorch's names.
 
-A dtype here *is* an ``np.dtype``, as arrays have and rules compare. Public functions return those of ``arrays.dtype``.
+A dtype here *is* an ``np.dtype``: the dtype of an array, which rules compare. Public functions return dtypes of ``arrays.dtype``.
 """
 
 import builtins
@@ -98,9 +98,9 @@ with array.astype(np.float64)
     if str(dtype).removeprefix("torch.") in _MISSING:
         return _from_string(str(dtype))
     if isinstance(dtype, np.dtype):
-        raise TypeError(_foreign(dtype))
+        raise TypeError(_unsupported_dtype(dtype))
     if isinstance(dtype, type) and issubclass(dtype, np.generic):
-        raise TypeError(_foreign(dtype))
+        raise TypeError(_unsupported_dtype(dtype))
     what = dtype.__name__ if isinstance(dtype, type) else f"{type(dtype).__name__} {dtype!r}"
     raise TypeError(
         "dtype must be torch.dtype, such as torch.float32, or its NumPy or Python equivalent "
@@ -125,16 +125,16 @@ def _from_string(name: str) -> DType:
     except TypeError:
         raise TypeError(f"dtype must be torch.dtype or its name, such as 'float32', not '{name}'") from None
     if dtype not in SPELLINGS:
-        raise TypeError(_foreign(dtype))
+        raise TypeError(_unsupported_dtype(dtype))
     return SPELLINGS[dtype]
 
 
-def native(array: Any) -> Any:
+def to_native_byte_order(array: Any) -> Any:
     """Return the array in native byte order: itself, or a copy."""
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _foreign(dtype: DType | type[np.generic]) -> str:
+def _unsupported_dtype(dtype: DType | type[np.generic]) -> str:
     if isinstance(dtype, type):
         return (
             f"PyTorch has no dtype for NumPy's {dtype.__name__}; "
@@ -170,7 +170,7 @@ def torch_name(dtype: object) -> str:
 
 _default = float32
 #: functions to call when the default dtype changes
-forget: list[Callable[[], object]] = []
+on_default_change: list[Callable[[], object]] = []
 
 
 def default_dtype() -> DType:
@@ -207,7 +207,7 @@ def set_default_dtype(d: object) -> None:
     if dtype.kind != "f":
         raise TypeError(f"only floating-point types are supported as the default type, not {torch_name(dtype)}")
     _default = dtype
-    for clear in forget:
+    for clear in on_default_change:
         clear()
 
 

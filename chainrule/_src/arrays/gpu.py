@@ -20,12 +20,12 @@ from chainrule._src.arrays.types import AnyFunction, Params
 
 ndarray = np.ndarray
 
-#: NumPy functions that read at indices along an axis; CuPy wraps indices that are out of range around
+#: NumPy functions that read at indices along an axis; for indices out of range CuPy wraps around
 _READS = {np.take: "indices", np.take_along_axis: "indices"}
 
 
 @functools.cache
-def _installed() -> Any:
+def _import_cupy() -> Any:
     """Return the module CuPy, or the reason why it cannot be imported."""
     try:
         return importlib.import_module("cupy")
@@ -35,7 +35,7 @@ def _installed() -> Any:
 
 def why_not() -> str:
     """Return why no GPU is available; an empty text if one is."""
-    cupy = _installed()
+    cupy = _import_cupy()
     if isinstance(cupy, str):
         return cupy
     try:
@@ -46,7 +46,7 @@ def why_not() -> str:
 
 def count() -> int:
     """Return how many GPUs CuPy finds: 0 if it is not installed."""
-    return 0 if why_not() else int(_installed().cuda.runtime.getDeviceCount())
+    return 0 if why_not() else int(_import_cupy().cuda.runtime.getDeviceCount())
 
 
 def library() -> Any:

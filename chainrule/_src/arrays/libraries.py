@@ -1,4 +1,4 @@
-"""The registry of other libraries' array types, and which types count as data.
+"""The registry of other libraries' array types, and predicates for types that count as data.
 
 ``tape.foreign`` and the operations look up types here; the modules ``*_arrays`` and ``gpu`` have the entries.
 
@@ -72,7 +72,7 @@ def register_plain(kind: type) -> None:
 
 
 def _is_foreign(kind: type) -> bool:
-    if hasattr(kind, "_edge"):  # a tensor, whatever its ``__module__`` is
+    if hasattr(kind, "_edge"):  # a tensor, regardless of its ``__module__``
         return False
     if root_of(kind) in ("chainrule", "numpy") or any(root_of(base) in CONTAINERS for base in kind.__mro__):
         return False

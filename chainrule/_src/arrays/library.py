@@ -1,4 +1,4 @@
-"""``Library``: how to use another library's arrays beyond NumPy's protocols, which they implement.
+"""``Library``: the differences between another library's arrays and NumPy's, which its NumPy protocols do not cover.
 
 ``libraries.library_of`` returns the ``Library`` of a type, and ``tape/foreign.py`` calls its functions.
 """
@@ -23,12 +23,12 @@ class Library:
         name: the library's name, as its authors write it.
         to_numpy: converts one of its arrays to an ndarray.
         conversion: the user's code for this conversion, for an array ``{x}``.
-        lacks: whether it has no implementation of a NumPy function, and would convert, warn or fail.
+        lacks: returns whether the library has no implementation of a NumPy function, and would convert, warn or fail.
         shape: returns the shape of an array, possibly with more data (see ``like``).
         check: raises for an array that cannot be computed with.
         own: NumPy function -> implementation for this library's arrays, used instead of the library's own.
         by_keyword: whether its functions accept axes by keyword only.
-        refuses: whether one of its exceptions means that it does not implement an operation.
+        refuses: returns whether an exception means that the library does not implement an operation.
         elementwise: applies a function of ndarrays to every element of its arrays.
         rows: primitive -> implementation for this library's arrays, where the primitive's value writes into memory.
         like: gives an array the layout stored in a shape (of ``shape``).

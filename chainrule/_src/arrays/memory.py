@@ -1,6 +1,6 @@
 """Keep freed array memory in the process, and pause the cycle collector while objects are made.
 
-``chainrule/__init__.py`` calls ``keep_freed_memory`` and ``collector_at_rest`` at import.
+``chainrule/__init__.py`` calls ``keep_freed_memory`` and ``paused_collector`` at import.
 
 glibc returns large freed blocks to the kernel, so every large temporary causes page faults again. For arrays of 10,000
 elements and more, page faults take more time than the arithmetic. Raising two of malloc's thresholds keeps the pages. The
@@ -48,8 +48,8 @@ def keep_freed_memory() -> bool:
 
 
 @contextlib.contextmanager
-def collector_at_rest(staying: bool = False) -> Iterator[None]:
-    """Pause the cycle collector in a block; ``staying``: move the objects made to the oldest generation."""
+def paused_collector(staying: bool = False) -> Iterator[None]:
+    """Pause the cycle collector in a block. With ``staying``, move the objects made in the block to the oldest generation."""
     working = gc.isenabled()
     try:
         gc.disable()
@@ -71,10 +71,10 @@ def zeros(shape: tuple[int, ...], dtype: NumpyDType) -> NumpyArray:
     size = math.prod(shape) * dtype.itemsize
     if not config.KEEP_MEMORY or not _LARGEST_MMAP_THRESHOLD <= size <= _MOST_KEPT:
         return np.zeros(shape, dtype)
-    return np.ndarray(shape, dtype, _zeroed(size))
+    return np.ndarray(shape, dtype, _zeroed_memory(size))
 
 
-def _zeroed(size: int) -> NumpyArray:
+def _zeroed_memory(size: int) -> NumpyArray:
     holder = [_last.pop()] if _last else [np.empty(0, np.uint8)]
     if _references(holder) == _ALONE and size <= holder[0].size <= 2 * size:
         holder[0][:size] = 0

@@ -2,13 +2,13 @@
 
 ``repr`` of a ``Tensor`` or an ``Array`` calls ``tensor_repr`` or ``array_repr``.
 
-Printing takes three steps. ``_edges`` crops a large array to the elements that are shown.
-``_cells`` converts those to strings, with one number format for all of them (a complex array
+Printing takes three steps. ``_crop_to_edges`` crops a large array to the elements that are shown.
+``_text_cells`` converts those to strings, with one number format for all of them (a complex array
 has one for its real and one for its imaginary parts). ``_layout`` puts the strings in brackets,
-wrapped at the line width. ``tensor_repr`` adds what follows the numbers: dtype, grad_fn, size.
+wrapped at the line width. ``tensor_repr`` appends the suffixes: dtype, grad_fn, size.
 
 The width of a column depends on finite nonzero numbers only, so ``inf`` next to ``1.`` sticks out
-by a character. PyTorch does the same, and code that compares printed output depends on it.
+by a character. PyTorch does the same, and programs compare printed output with PyTorch's.
 """
 
 import contextlib
@@ -115,7 +115,7 @@ class _Cells(NamedTuple):
     width: int
 
 
-def _cells(array: NumpyArray) -> _Cells:
+def _text_cells(array: NumpyArray) -> _Cells:
     kind = array.dtype.kind
     if kind == "c":
         return _complex_cells(array)
@@ -129,7 +129,7 @@ def _float_cells(array: NumpyArray) -> _Cells:
     flat = array.ravel()
     counted = np.isfinite(flat) & (flat != 0)
     values = flat[counted]
-    scientific = values.size > 0 and _scientific(values)
+    scientific = values.size > 0 and _needs_scientific(values)
     if scientific or (values != np.ceil(values)).any():
         template = f"%.{_options.precision}{'e' if scientific else 'f'}"
         texts = [template % value for value in flat.tolist()]
@@ -139,7 +139,7 @@ def _float_cells(array: NumpyArray) -> _Cells:
     return _pad(texts, max(widths, default=1))
 
 
-def _scientific(values: NumpyArray) -> bool:
+def _needs_scientific(values: NumpyArray) -> bool:
     """Decide between fixed and scientific notation for finite numbers other than zero."""
     if _options.sci_mode is not None:
         return bool(_options.sci_mode)
@@ -164,8 +164,8 @@ def _pad(texts: list[str], width: int) -> _Cells:
 # Layout
 
 
-def _edges(array: NumpyArray, edgeitems: int) -> tuple[NumpyArray, list[bool]]:
-    """Crop every dimension to its two ends; return also which dimensions were cropped."""
+def _crop_to_edges(array: NumpyArray, edgeitems: int) -> tuple[NumpyArray, list[bool]]:
+    """Crop every dimension to its two ends. Return the array, and for each dimension whether it was cropped."""
     cut = [size > 2 * edgeitems for size in array.shape]
     ends = np.r_[0:edgeitems, -edgeitems:0]
     picks = [ends if c else np.arange(n) for n, c in zip(array.shape, cut, strict=True)]
@@ -211,8 +211,8 @@ def tensor_str(array: NumpyArray, indent: int = 0) -> str:
     if array.size > _options.threshold and array.ndim > 0:
         if _options.edgeitems <= 0:
             return "[...]"
-        array, cut = _edges(array, _options.edgeitems)
-    cells = _cells(array)
+        array, cut = _crop_to_edges(array, _options.edgeitems)
+    cells = _text_cells(array)
     return _layout(cells.texts, array.shape, cut, indent, cells.width + 2)
 
 

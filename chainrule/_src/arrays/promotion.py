@@ -4,8 +4,8 @@
 ``result_type``.
 
 PyTorch sorts the participants of an operation into three groups: arrays with dimensions, 0-d arrays, and Python scalars.
-A group matters only if it is of a higher kind (bool < integer < floating < complex) than the groups before it. That is why
-``int64 array * 2.5`` is float32 and ``float32 array * 0-d float64 array`` stays float32.
+A group affects the dtype only if it is of a higher kind (bool < integer < floating < complex) than the groups before it.
+Therefore ``int64 array * 2.5`` is float32, and ``float32 array * 0-d float64 array`` is float32.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def promote_types(type1: object, type2: object) -> dtype:
         >>> promote_types("int64", "float32"), promote_types("uint8", "int8")
         (torch.float32, torch.int16)
     """
-    return DTYPE_OF[promoted(as_dtype(type1), as_dtype(type2))]
+    return DTYPE_OF[promoted_dtype(as_dtype(type1), as_dtype(type2))]
 
 
-def promoted(a: DType, b: DType) -> DType:
+def promoted_dtype(a: DType, b: DType) -> DType:
     if a is b:
         return a
     low, high = sorted((a, b), key=lambda d: (_KIND_RANK[d.kind], d.itemsize))
@@ -77,21 +77,21 @@ def promoted(a: DType, b: DType) -> DType:
     return np.promote_types(low, high) if high.kind == "c" and low.kind == "f" else high
 
 
-def _combine(strong: DType | None, weak: DType | None) -> DType | None:
-    """Combine two groups: the weaker one matters only if it is of a higher kind."""
+def _combine_groups(strong: DType | None, weak: DType | None) -> DType | None:
+    """Combine two groups. The weaker group affects the dtype only if it is of a higher kind."""
     if strong is None or weak is None:
         return strong if weak is None else weak
     if _KIND_RANK[weak.kind] <= _KIND_RANK[strong.kind]:
         return strong
     if weak.kind == "c":
         return to_complex(strong) if strong.kind == "f" else weak
-    return promoted(strong, weak)
+    return promoted_dtype(strong, weak)
 
 
 _RESULTS: dict[tuple[object, ...], DType] = {}
 _PAIR_RESULTS: dict[tuple[DType, bool, DType, bool], DType] = {}
 _SCALAR_RESULTS: dict[tuple[DType, type], DType] = {}
-dtypes.forget.extend([_RESULTS.clear, _SCALAR_RESULTS.clear])
+dtypes.on_default_change.extend([_RESULTS.clear, _SCALAR_RESULTS.clear])
 
 
 def result_dtype(dx: DType, zero_dim_x: bool, dy: DType, zero_dim_y: bool) -> DType:
@@ -118,9 +118,9 @@ def result_dtype(dx: DType, zero_dim_x: bool, dy: DType, zero_dim_y: bool) -> DT
     x, y = dtype_of_data(dx), dtype_of_data(dy)
     dtype: DType | None
     if zero_dim_x == zero_dim_y:
-        dtype = promoted(x, y)
+        dtype = promoted_dtype(x, y)
     else:
-        dtype = _combine(y, x) if zero_dim_x else _combine(x, y)
+        dtype = _combine_groups(y, x) if zero_dim_x else _combine_groups(x, y)
     assert dtype is not None
     _PAIR_RESULTS[dx, zero_dim_x, dy, zero_dim_y] = dtype
     return dtype
@@ -146,7 +146,7 @@ def scalar_dtype(dx: DType, scalar: object) -> DType:
         return _SCALAR_RESULTS[dx, type(scalar)]
     except KeyError:
         pass
-    dtype = _combine(dtype_of_data(dx), _dtype_of_scalar(_scalar_kind(scalar)))
+    dtype = _combine_groups(dtype_of_data(dx), _dtype_of_scalar(_scalar_kind(scalar)))
     assert dtype is not None
     _SCALAR_RESULTS[dx, type(scalar)] = dtype
     return dtype
@@ -173,7 +173,7 @@ def result_type(*operands: TensorLike) -> dtype:
 
 def joint_dtype(*operands: TensorLike) -> DType:
     """Return ``result_type`` as NumPy's dtype."""
-    key = tuple([_participant(operand) for operand in operands])
+    key = tuple([_promotion_key(operand) for operand in operands])
     try:
         return _RESULTS[key]
     except KeyError:
@@ -185,21 +185,21 @@ def joint_dtype(*operands: TensorLike) -> DType:
         if isinstance(part, tuple):
             dtype, zero_dim = dtype_of_data(part[0]), part[1]
             if zero_dim:
-                zero_dims = dtype if zero_dims is None else promoted(zero_dims, dtype)
+                zero_dims = dtype if zero_dims is None else promoted_dtype(zero_dims, dtype)
             else:
-                arrays = dtype if arrays is None else promoted(arrays, dtype)
+                arrays = dtype if arrays is None else promoted_dtype(arrays, dtype)
         else:
             dtype = _dtype_of_scalar(part)
-            scalars = dtype if scalars is None else promoted(scalars, dtype)
-    result = _combine(arrays, _combine(zero_dims, scalars))
+            scalars = dtype if scalars is None else promoted_dtype(scalars, dtype)
+    result = _combine_groups(arrays, _combine_groups(zero_dims, scalars))
     if result is None:
         raise TypeError("result_type() needs at least one operand: an array or a number")
     result = _RESULTS[key] = dtype_of_data(result)
     return result
 
 
-def _participant(operand: Any) -> tuple[DType, bool] | type:
-    """Reduce an operand to what promotion depends on: (dtype, is 0-d) or a Python type."""
+def _promotion_key(operand: Any) -> tuple[DType, bool] | type:
+    """Return the parts of an operand that affect promotion: (dtype, is 0-d), or a Python type."""
     kind = type(operand)
     if kind in _PYTHON_NUMBERS:
         return kind

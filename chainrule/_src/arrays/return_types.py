@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Parts(tuple[Any, ...]):
-    """A tuple with named parts. Construct it from the parts or, as in PyTorch, from one sequence of them."""
+    """A tuple with named parts. It is constructed from the parts or, as in PyTorch, from one sequence of parts."""
 
     __slots__ = ()
     _fields: tuple[str, ...] = ()

@@ -13,8 +13,8 @@ import sparse
 from chainrule._src.arrays.library import Library
 
 
-def _refuses(error: Exception) -> bool:
-    """Return whether an error means a refusal: for dense results or mixed fill values, sparse raises errors of bad arguments."""
+def _is_refusal(error: Exception) -> bool:
+    """Return whether an error means a refusal. For dense results and mixed fill values, sparse raises errors of bad arguments."""
     message = str(error)
     if type(error).__module__.startswith("numba"):
         return True
@@ -22,7 +22,7 @@ def _refuses(error: Exception) -> bool:
 
 
 def _sum(x: Any, **options: object) -> Any:
-    """Compute ``np.sum``: without elements it is 0, whatever the fill value is."""
+    """Compute ``np.sum``: without elements it is 0 for any fill value."""
     return sparse.sum(x, **options) if x.size else sparse.COO.from_numpy(np.sum(np.zeros(x.shape, x.dtype), **options))
 
 
@@ -31,7 +31,7 @@ LIBRARY = Library(
     lambda x: np.asarray(x.todense()),
     "{x}.todense()",
     by_keyword=True,
-    refuses=_refuses,
+    refuses=_is_refusal,
     elementwise=sparse.elemwise,
     own={np.sum: _sum},
 )

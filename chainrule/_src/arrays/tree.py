@@ -14,7 +14,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
 
 
 class _Container(NamedTuple):
-    """How to flatten and unflatten one class of containers."""
+    """The functions that flatten and unflatten one class of containers."""
 
     flatten: Callable[[Any], tuple[Sequence[Any], Any]]  # tree -> (children, context)
     unflatten: Callable[[Sequence[Any], Any], Any]  # (children, context) -> tree
@@ -114,7 +114,7 @@ def _dataclass(kind: Any) -> _Container:
 
 
 class _Labels:
-    """An xarray object's labels: everything but its data, as a template of the object without memory of its own."""
+    """The labels of an xarray object: a template of the object without data."""
 
     __slots__ = ("template",)
 
@@ -425,11 +425,11 @@ def leaves_like(spec: TreeSpec, tree: Any, strict: bool = False) -> list[Any]:
 def _collect(spec: TreeSpec, tree: Any, path: str, found: list[Any], strict: bool) -> None:
     if spec.kind is None:
         if strict and tree_structure(tree) is not _LEAF:
-            raise _mismatch(path, "a leaf", _described(type(tree)))
+            raise _mismatch(path, "a leaf", _type_text(type(tree)))
         found.append(tree)
         return
     if type(tree) is not spec.kind:
-        raise _mismatch(path, _described(spec.kind), _described(type(tree)))
+        raise _mismatch(path, _type_text(spec.kind), _type_text(type(tree)))
     children, context = _KINDS[spec.kind].flatten(tree)
     if spec.kind in _MAPPINGS:
         keys = spec.context[1] if spec.kind is defaultdict else spec.context
@@ -438,14 +438,14 @@ def _collect(spec: TreeSpec, tree: Any, path: str, found: list[Any], strict: boo
             raise _mismatch(path, f"the keys {list(keys)}", f"{list(have)}")
         children = [tree[key] for key in keys]
     elif len(children) != len(spec.children):
-        raise _mismatch(path, f"{_described(spec.kind)} of length {len(spec.children)}", f"length {len(children)}")
+        raise _mismatch(path, f"{_type_text(spec.kind)} of length {len(spec.children)}", f"length {len(children)}")
     elif context != spec.context:
-        raise _mismatch(path, f"{_described(spec.kind)} with {spec.context!r}", f"{context!r}")
+        raise _mismatch(path, f"{_type_text(spec.kind)} with {spec.context!r}", f"{context!r}")
     for name, child, part in zip(_names(spec), spec.children, children, strict=True):
         _collect(child, part, path + name, found, strict)
 
 
-def _described(kind: type | None) -> str:
+def _type_text(kind: type | None) -> str:
     if kind is type(None):
         return "None"
     container = _KINDS.get(kind)

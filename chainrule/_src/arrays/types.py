@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 class AnyArray(Protocol):
-    """Anything rules compute with: NumPy's arrays and scalars, tensors, Arrays, and the values inside transformations.
+    """The operands of rules: NumPy's arrays and scalars, tensors, Arrays, and the values inside transformations.
 
     It supports NumPy's functions, and has an array's attributes, operators and indexing.
     """
@@ -86,7 +86,7 @@ NumpyArray: TypeAlias = np.ndarray[Any, Any]
 NumpyDType: TypeAlias = np.dtype[Any]
 #: an operand: an array-like, or a number
 TensorLike: TypeAlias = AnyArray | complex
-#: data an array can be made of: an operand, or nested lists
+#: data for a new array: an operand, or nested lists
 IntoArray: TypeAlias = TensorLike | Sequence[Any]
 #: one axis, several, or (None) all
 Dims: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None
@@ -102,7 +102,7 @@ Shape: TypeAlias = tuple[int, ...]
 ShapeLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 #: a number for each axis
 Ints: TypeAlias = tuple[int, ...]
-#: an element type, as Python or a library names it; None for a default
+#: a name or type of Python or of a library for an element type; None for a default
 DTypeLike: TypeAlias = NumpyDType | HasDType | type[Any] | str | None
 #: the casts that NumPy allows
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]

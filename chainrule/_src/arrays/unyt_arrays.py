@@ -1,8 +1,8 @@
 """The ``Library`` of unyt's quantities: functions that keep units, and functions that need pure numbers.
 
-``libraries`` imports this module.
+``libraries`` imports this module at the first quantity.
 
-Loaded with the first quantity. A gradient has the unit of the result divided by the unit of the argument, because rules
+A gradient has the unit of the result divided by the unit of the argument, because rules
 multiply and divide quantities. unyt itself drops units silently in some functions. Here, functions of pure numbers refuse
 quantities with a unit, and zeros and ones have no unit.
 """
@@ -24,7 +24,7 @@ def _has_unit(x: Any) -> bool:
     return hasattr(x, "units") and not x.units.is_dimensionless
 
 
-def _number(x: Any) -> Any:
+def _to_number(x: Any) -> Any:
     """Convert a dimensionless quantity to an ndarray; unyt raises for any other."""
     if not hasattr(x, "units"):
         return x
@@ -33,7 +33,7 @@ def _number(x: Any) -> Any:
 
 def _for_pure_numbers(function: AnyFunction) -> AnyFunction:
     """Wrap a function of pure numbers: unyt itself would drop units, and the derivative would have none."""
-    return lambda *args, **kwargs: function(*map(_number, args), **kwargs)
+    return lambda *args, **kwargs: function(*map(_to_number, args), **kwargs)
 
 
 def _unit_among(args: Any) -> Any:
@@ -59,9 +59,9 @@ def _is_mask(x: Any) -> bool:
 
 
 def _zero_in(x: Any, units: Any, function: AnyFunction) -> Any:
-    if np.any(np.nan_to_num(_number(x))):
+    if np.any(np.nan_to_num(_to_number(x))):
         raise _no_unit(getattr(function, "func", function), units)
-    return unyt.unyt_array(_number(x), units)
+    return unyt.unyt_array(_to_number(x), units)
 
 
 def _no_unit(function: AnyFunction, units: Any) -> Exception:
@@ -79,8 +79,8 @@ def _multiply(x: Any, y: Any) -> Any:
 
 def _power(x: Any, y: Any) -> Any:
     if not _has_unit(x):
-        return np.power(_number(x), _number(y))
-    y = _number(y)
+        return np.power(_to_number(x), _to_number(y))
+    y = _to_number(y)
     if np.ndim(y):
         raise _no_unit(np.power, x.units)
     return np.power(x, float(y))
@@ -165,5 +165,5 @@ LIBRARY = Library(
     "{x}.value",
     lacks=_lacks,
     own=_OWN,
-    elementwise=lambda function, *args: function(*map(_number, args)),
+    elementwise=lambda function, *args: function(*map(_to_number, args)),
 )

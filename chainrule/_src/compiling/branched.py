@@ -45,7 +45,7 @@ class Branched:
     Args:
         tree: the tree.
         root: the node of its first segment.
-        count, numbers: the number of arguments, and the positions and types of those that are numbers.
+        count, numbers: the number of arguments, and the positions and types of the numbers among them.
     """
 
     __slots__ = ("_count", "_numbers", "_root", "_tree", "spec")

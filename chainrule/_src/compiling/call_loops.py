@@ -1,4 +1,8 @@
-"""Build the template of one call: the functions of ``lowering`` append loops to a ``CallLoops``."""
+"""Build the template of one call.
+
+``lowering`` makes a ``CallLoops`` from the operands and results of a call. The functions that lower calls (in ``data_movement``,
+``reductions``, ``products`` and others) append inner loops to its ``template``.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ from chainrule._src.compiling.layout import BufferView
 from chainrule._src.compiling.loops import READ, WRITE, InnerLoop, Operand, Template, Unlowered, own_loop
 from chainrule._src.interpreters.trace_types import Var
 
-#: the length of rows that are too short, and the maximum bytes between elements of a longer row that replaces them
+#: the maximum length of a short row, and the maximum bytes between elements of the longer row that replaces it
 SHORT, CACHED = 8, 1 << 19
 
 
@@ -78,8 +82,8 @@ class CallLoops:
     ) -> None:
         """Add a loop over the broadcast elements of operands.
 
-        NumPy's iterator copies operands that need more than one stride, to call the loop for more elements at once. The results
-        of an exact loop do not depend on that. For other loops the same copies are made.
+        NumPy's iterator copies operands that need more than one stride, to call the loop for more elements at once. The template
+        makes the same copies, except for an exact loop, whose results do not depend on them.
         """
         shape = outputs[0].layout.shape
         if size_of_shape(shape) == 0:

@@ -1,4 +1,4 @@
-"""Causes of missing traces, as texts of a warning: the difference from earlier calls, and advice.
+"""The causes of missing traces, as the text of a warning: the difference from earlier calls, and advice.
 
 ``Compiled`` counts the cause of each new trace with ``missing_branch_cause``, ``changed_arguments_cause`` and
 ``changed_state_cause``. It warns with the most common one.

@@ -46,7 +46,7 @@ def _verified_loop(
     """Return a loop, if it gives the expected bits for an array and each of many numbers.
 
     Raises:
-        Unlowered: it does not.
+        Unlowered: the bits differ.
     """
     if found not in _AGREE:
         special = [

@@ -1,7 +1,7 @@
 """``chainrule.compile`` and ``Compiled``, the callable that it returns.
 
-``Compiled.__call__`` chooses what a call does. It replays a trace that holds for the arguments (``tree``). Else it records a new
-trace (``function_trace``) or runs the function eagerly, as the budget says (``policy``). Repeated calls replay through a shortcut
+``Compiled.__call__`` replays a trace that holds for the arguments (``tree``). If there is none, it records a trace
+(``function_trace``) or runs the function eagerly, as the budget allows (``policy``). Repeated calls replay through a shortcut
 (``direct``, ``branched``).
 """
 
@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Protocol, Typ
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of
-from chainrule._src.arrays.memory import collector_at_rest
+from chainrule._src.arrays.memory import paused_collector
 from chainrule._src.arrays.tree import tree_flatten, tree_leaves, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, P, R, TensorLike
 from chainrule._src.compiling import causes
@@ -57,8 +57,8 @@ ndarray = np.ndarray
 MAX_BYTES = 1 << 28
 TRIES = 3  # traces attempted for a function that changes Python state; then its calls run eagerly
 PATIENCE = 5.0  # seconds that a call waits for a trace being recorded in another thread
-TREES = 64  # the most trees of one signature: one per state of .grad, requires_grad and captured objects
-REPEATED = 64  # a line with this many steps in one call is taken to be in a loop
+TREES = 64  # maximum number of trees per signature: one per state of .grad, requires_grad and captured objects
+REPEATED = 64  # a line with this many steps in one call counts as a loop
 
 
 S = TypeVar("S")
@@ -130,7 +130,7 @@ class Compiled(Generic[P, R]):
         return self.name, self.pure, self.budget.max_slowdown, self.max_bytes
 
     def renewed(self) -> Compiled[P, R]:
-        """Return the function without its traces. The budget still counts what they cost."""
+        """Return the function without its traces. The budget keeps the seconds that they cost."""
         other = copy.copy(self)
         other.budget = self.budget
         return other
@@ -202,7 +202,7 @@ class Compiled(Generic[P, R]):
         shortcut = self._shortcuts.get(layouts)
         result = None if shortcut is None or shortcut is tried else shortcut.call(args)
         if result is None and type(shortcut) is Branched:
-            self._shortcuts.pop(layouts, None)  # Python reads a new value: what the shortcut computed was wasted
+            self._shortcuts.pop(layouts, None)  # Python reads a new value: the work of the shortcut was wasted
         self._shortcut = shortcut if result is not None and shortcut is self._last_by_layout else None
         self._last_by_layout = shortcut
         return result
@@ -226,10 +226,10 @@ class Compiled(Generic[P, R]):
         """Run a call eagerly.
 
         Args:
-            kind: for a call that could be traced, a number that is equal for calls that one trace would serve.
+            kind: a key that is equal for calls that could share a trace; None for calls that cannot be traced.
             speed: the speed of the trace that the eager call is compared with.
-            own: whether results get memory and containers of their own, as those of a replay have. It is False for calls
-                that cannot be traced.
+            own: whether results are copied into new memory and containers (``own_results``), as a replay returns them. False for
+                calls that cannot be traced.
         """
         start = self.budget.start_eager()
         try:
@@ -237,7 +237,7 @@ class Compiled(Generic[P, R]):
         finally:
             seconds = self.budget.end_eager(start, start[0] - call.begin, kind)
         if speed is not None:
-            self.budget.compared(speed, seconds)
+            self.budget.record_comparison(speed, seconds)
         if own:
             result = own_results(result, self.name, call.leaves)
         self.budget.end_call()
@@ -299,8 +299,8 @@ class Compiled(Generic[P, R]):
 
         Args:
             tree: the tree that gets a new branch, if any.
-            kind: equal for calls that one trace would serve.
-            missing: the exception that ``tree.reach`` raised for the value without a branch.
+            kind: a key that is equal for calls that could share a trace.
+            missing: the exception that ``Tree.reach_end`` raised for a value without a branch.
         """
         budget = self.budget
         if budget.is_wasted and not self._warned_of_waste:
@@ -323,11 +323,11 @@ class Compiled(Generic[P, R]):
         return self._replay(found, values, call)
 
     def _count_savings(self) -> None:
-        """Book the seconds that replays have saved, including replays by shortcuts."""
+        """Add the seconds that replays have saved, including replays by shortcuts, to the budget."""
         for tree in [tree for trees in self._trees.values() for tree in trees]:
             for segment, trace in tree.ends():
                 self.budget.count_savings(trace.speed, segment.plan.runs, trace.count)
-                if trace.speed.asked:
+                if trace.speed.needs_eager_call:
                     self._clear_shortcuts()
 
     def _note_cause(self, call: CompiledCall, missing: UntracedBranch | None) -> None:
@@ -407,7 +407,7 @@ class Compiled(Generic[P, R]):
         try:
             with (
                 LOCK,
-                collector_at_rest(),
+                paused_collector(),
             ):  # garbage collections take half of the time of a trace
                 trace, path = self._add_to_tree(tree, call, kind)
                 new = [(memory.array, value.array.copy("K")) for memory, value in trace.writes]
@@ -418,7 +418,7 @@ class Compiled(Generic[P, R]):
             kept = kind
             return trace, path, new, outputs
         finally:
-            self.budget.traced(self.budget.clock() - begin, kept)
+            self.budget.record_trace(self.budget.clock() - begin, kept)
 
     def _add_to_tree(self, tree: Tree | None, call: CompiledCall, kind: int) -> tuple[FunctionTrace, list[Segment]]:
         """Record a trace and add it to its tree; return the trace and its segments."""
@@ -442,7 +442,7 @@ class Compiled(Generic[P, R]):
         return trace, grown.newest
 
     def _evict(self, newest: FunctionTrace) -> None:
-        """Drop the least used traces if all together keep too many bytes, or if one signature has too many trees."""
+        """Drop the least used traces if the traces keep too many bytes, or if one signature has too many trees."""
         trees = [tree for trees in self._trees.values() for tree in trees]
         excess = sum([tree.nbytes for tree in trees]) - self.max_bytes
         crowded = [trees for trees in self._trees.values() if len(trees) > TREES] if len(trees) > TREES else []
@@ -482,7 +482,7 @@ class Compiled(Generic[P, R]):
     # -- replaying ---------------------------------------------------------------------------------------------------
 
     def _replay(self, tree: Tree, values: dict[int, NumpyArray], call: CompiledCall) -> Any:
-        """Replay the trace of a tree that the values read by Python lead to. If there is none, trace or run eagerly."""
+        """Replay the trace whose branches match the values that Python reads. If there is none, trace or run eagerly."""
         budget = self.budget
         before = tree.generator_states()
         try:
@@ -509,14 +509,14 @@ class Compiled(Generic[P, R]):
             rewind_generators(before)
             return self._run_eagerly(call)
         result = _finish(trace, outputs, call.leaves, call.eager_call)
-        budget.replayed(trace.speed, budget.clock() - call.begin, trace.count)
+        budget.record_replay(trace.speed, budget.clock() - call.begin, trace.count)
         if not trace.proven and trace.speed.is_faster(trace.count):
             trace.proven = True
-            budget.proved()
+            budget.record_faster_replay()
         tree.hits += 1
         if not ACTIVE_MODES and (
             tree.root.guard is None or tree.hits > 1
-        ):  # where a new value is read, the shortcut's work is wasted and the call takes twice as long
+        ):  # if a new value is read, the work of the shortcut is wasted and the call takes twice as long
             self._add_shortcut(tree, trace, call)
         return result
 
@@ -669,12 +669,12 @@ class Compiled(Generic[P, R]):
 
     @property
     def memory(self) -> int:
-        """Bytes that the traces keep alive: plans with their buffers, constants and code."""
+        """Return the bytes of the traces: plans with their buffers, constants and code."""
         return reachable_nbytes(self._trees, self._shortcut, self._shortcuts)
 
 
 class Timed:
-    """A shortcut that measures its calls, until they are known to be faster than eager calls."""
+    """A shortcut that measures its calls until they are proven faster than eager calls."""
 
     __slots__ = ("_compiled", "_trace", "inner", "spec")
 
@@ -683,7 +683,7 @@ class Timed:
         self._compiled, self._trace = compiled, trace
 
     def call(self, args: tuple[object, ...]) -> Any:
-        """Call the shortcut; return None if the shortcut does, or if ``Compiled._replay`` has to handle the call."""
+        """Call the shortcut. Return None if the shortcut returns None, or if ``Compiled._replay`` must handle the call."""
         trace, budget = self._trace, self._compiled.budget
         speed = trace.speed
         if budget.wants_eager_run(speed) or speed.is_slower or speed.is_faster(trace.count):
@@ -691,7 +691,7 @@ class Timed:
         begin = budget.clock()
         result = self.inner.call(args)
         if result is not None:
-            budget.replayed(speed, budget.clock() - begin, trace.count)
+            budget.record_replay(speed, budget.clock() - begin, trace.count)
         return result
 
     def into(self, args: tuple[object, ...], out: Any) -> bool:
@@ -704,7 +704,7 @@ def _layouts(args: tuple[Any, ...]) -> tuple[object, ...]:
 
 
 def own_results(result: Any, name: str, args: object = ()) -> Any:
-    """Return the result of an eager call as a replay returns it: in new containers, sharing no memory with others.
+    """Return the result of an eager call as a replay returns it: in new containers, without shared memory.
 
     Raises:
         BadResult: the result has leaves that a compiled function cannot return.
@@ -788,7 +788,7 @@ def _about_to_write(memories: list[NumpyArray]) -> None:
 
 
 def _overlap(written: set[int], values: dict[int, NumpyArray], outside: list[ndarray]) -> bool:
-    """Return whether an array that is written shares memory with another one. It did not when the trace was recorded."""
+    """Return whether a written array shares memory with another array, unlike in the recorded call."""
     return any(
         any([k != n and np.may_share_memory(values[n], other) for k, other in values.items()])
         or any([np.may_share_memory(values[n], other) for other in outside])

@@ -212,7 +212,7 @@ class _Loop:
         length_name = "length"
         for x, name in zip(self.xs, names, strict=True):
             if not x.shape:
-                raise ValueError(f"{self.api}: xs{name} has no axis to go over: its shape is ()")
+                raise ValueError(f"{self.api}: xs{name} has no axis to iterate over: its shape is ()")
             if found is not None and x.shape[0] != found:
                 raise ValueError(
                     f"{self.api}: xs{name} has {x.shape[0]} elements along its first axis, and {length_name} is {found}: they must agree"
@@ -302,7 +302,7 @@ class _Loop:
                     self.carry[k] = _as_dtype(self.carry[k], dtype)
 
     def _empty(self) -> tuple[Any, Any]:
-        """Return the result of no iterations. The shapes and dtypes of ys are those that the body returns for zeros."""
+        """Return the result of a loop without iterations. A call of the body with zeros gives the shapes and dtypes of ys."""
         x = [_zeros(leaf) for leaf in self.xs]
         with grad_mode(False):
             _, y = self.iteration(self._tree(self.carry), tree_unflatten(x, self.xs_spec))
@@ -451,7 +451,7 @@ class Irreversible(Function):
 
 
 def _checkpointed(f: AnyFunction, loop: _Loop) -> tuple[Any, Any]:
-    """Run a loop over segments of about √n iterations, of which only the first carry is saved; then the remaining iterations."""
+    """Run segments of about √n iterations, each of which saves its first carry only. Then run the remaining iterations."""
     n, reverse = loop.length, loop.reverse
     inner = math.isqrt(n)
     outer = n // inner

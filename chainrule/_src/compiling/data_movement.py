@@ -1,4 +1,7 @@
-"""Lower functions that copy, select and fill elements to C loops of chainrule: ``where``, ``concatenate``, ``roll``, ``zeros``, …"""
+"""Lower functions that copy, select and fill elements to C loops of chainrule: ``where``, ``concatenate``, ``roll``, ``zeros``, …
+
+``lowering`` calls the functions in ``FUNCTIONS`` and ``PRIMITIVES``. They append the loops of a call to a ``CallLoops``.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from chainrule._src.api.grad_mode import enable_grad
-from chainrule._src.arrays.any_array import laid_by
+from chainrule._src.arrays.any_array import ensure_strides
 from chainrule._src.arrays.tree import tree_leaves
 from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.compiling.function_trace import LOCK, Backward, FunctionTrace
@@ -61,7 +61,7 @@ class Replay:
             if backward.plan is None:
                 backward.set_plan(plan_of(self.trace))
         given = zip([*cotangents, *residuals], backward.plan.inputs, strict=True)
-        found = iter(backward.plan.run([laid_by(array, value.strides) for array, value in given]))
+        found = iter(backward.plan.run([ensure_strides(array, value.strides) for array, value in given]))
         return [None if var is None else next(found) for var in backward.grads]
 
     def same_in_order(self, cotangents: list[NumpyArray]) -> bool:

@@ -89,7 +89,7 @@ class Memories:
     def chosen(self, loop: InnerLoop, reads: list[BufferView], kernel_calls: list[KernelCall]) -> InnerLoop:
         """Return the loop of a step to run: the variant with shared factors, or the loop itself.
 
-        A kernel call that clears the cache is appended to ``works`` when a cache is first used.
+        At the first use of a cache, a kernel call that clears it is appended to ``kernel_calls``.
         """
         if loop.shared is None or _matrix(loop, reads) not in self._shared_matrices:
             return loop

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src import native
-from chainrule._src.compiling.simplify import operands
+from chainrule._src.compiling.simplify import operand_vars
 from chainrule._src.interpreters.rebuilt import Rebuilt
 from chainrule._src.interpreters.trace_types import AsArray, PrimitiveFunction, TracedCall, Var
 
@@ -43,7 +43,7 @@ class Fingerprints:
 
     def _of_call(self, call: TracedCall) -> int:
         numbers = [var.number for var in call.results]
-        return hash((self._structure(call), *[var.number for var in operands(call)], None, *numbers))
+        return hash((self._structure(call), *[var.number for var in operand_vars(call)], None, *numbers))
 
     def _structure(self, call: TracedCall) -> int:
         """Return a fingerprint of a call without the numbers of its Vars."""

@@ -41,7 +41,7 @@ class Reporter:
         """Warn about exceptions that are not ignored.
 
         Raises:
-            Handled: the function or its caller handles one of the exceptions.
+            NeedsEagerRun: the function or its caller handles one of the exceptions.
         """
         met = {*kinds}
         how = user_error_modes()

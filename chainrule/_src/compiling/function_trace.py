@@ -28,7 +28,7 @@ from chainrule._src.compiling.guards.guards import GuardSets
 from chainrule._src.compiling.guards.log import StateLog, TraceRefused
 from chainrule._src.compiling.guards.watch import StateWatch, TypeWatch
 from chainrule._src.compiling.policy import ReplaySpeed
-from chainrule._src.compiling.simplify import operands
+from chainrule._src.compiling.simplify import operand_vars
 from chainrule._src.interpreters.captured_arrays import Lifted, hook_keys
 from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueGuard, Var
@@ -178,7 +178,7 @@ class Backward:
         results: the positions of the results that have cotangents.
         cotangents: the Var of each cotangent.
         calls: the calls of the backward pass; residuals: the arrays of the forward pass that these read.
-        prints: the fingerprints of the calls.
+        fingerprints: the fingerprints of the calls.
         takes_repeated: whether the calls give the same bits for broadcast cotangents and for copies of them.
         leaves, grads: the tensors that gradients flow to, and the Var of each gradient or None.
     """
@@ -220,7 +220,7 @@ class FunctionTrace:
         speed: the speed of replays compared with eager calls.
         proven: whether a replay was faster than an eager call.
         runs: the number of replays when traces were last evicted.
-        nbytes: about how many bytes it keeps alive, besides those shared with other traces.
+        nbytes: the approximate bytes that only this trace keeps alive.
     """
 
     def __init__(self) -> None:
@@ -451,7 +451,7 @@ class _Arguments:
             self.traced_leaves.append(tensor if isinstance(leaf, Tensor) else array_of(tensor))
 
     def _with_history(self, recorder: Recorder, source: Tensor, tensor: Tensor, index: int) -> None:
-        """Let a traced tensor stand for the caller's on the tape, and receive its ``.grad``."""
+        """Replace the caller's tensor on the tape by a traced tensor, which receives its ``.grad``."""
         tensor._edge = source._edge
         start = recorder.start(tensor)
         tensor._edge, tensor._grad = start, source._grad
@@ -613,7 +613,7 @@ def _takes_repeated(call: TracedCall) -> bool:
     function = call.function
     if not isinstance(function, np.ufunc) or function.signature is None:
         return True
-    return function is np.matmul and all([len(var.shape) == 2 for var in operands(call)])
+    return function is np.matmul and all([len(var.shape) == 2 for var in operand_vars(call)])
 
 
 def _find_residuals(trace: FunctionTrace, backward: Backward, calls: list[TracedCall]) -> None:
@@ -621,7 +621,7 @@ def _find_residuals(trace: FunctionTrace, backward: Backward, calls: list[Traced
     backward.calls, backward.fingerprints = calls, Fingerprints(calls)
     backward.takes_repeated = all(map(_takes_repeated, calls))
     available = {var for call in calls for var in call.results} | set(backward.cotangents) | set(trace.constants)
-    used = [var for call in calls for var in operands(call)] + [g for g in backward.grads if g is not None]
+    used = [var for call in calls for var in operand_vars(call)] + [g for g in backward.grads if g is not None]
     backward.residuals = [var for var in dict.fromkeys(used) if var not in available]
 
 
@@ -672,7 +672,7 @@ def _find_sources(
 
 
 def _is_memory_own(array: NumpyArray, own: set[int]) -> bool:
-    """Return whether only the trace refers to the memory of an array. Memory of buffers does not count: others may write it."""
+    """Return whether only the trace refers to the memory of an array. Return False for memory of buffers, which other code may write."""
     root = owner(array)
     return id(root) in own and isinstance(root.base, (bytes, type(None)))
 

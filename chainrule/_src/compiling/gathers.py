@@ -1,7 +1,8 @@
-"""Lower ``np.take``, indexing with one array, and ``np.add.reduceat`` with constant positions to C loops of chainrule.
+"""Lower indexing at constant positions: ``np.take``, ``x[positions]`` and ``np.add.reduceat``.
 
-Bounds are checked once, when the plan is made, so the positions must be constants. Other positions are operands
-(:mod:`chainrule._src.compiling.index_lowering`).
+``lowering`` calls ``lower_read_at_positions`` with a recorded call, its operands, and the ``CallLoops`` that receives the C loops of
+chainrule. The positions are checked against the bounds once, when the plan is made. ``index_lowering`` lowers calls whose positions are
+not constant.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ def lower_read_at_positions(loops: CallLoops, call: TracedCall, reads: list[Buff
 
 
 class Gather(NamedTuple):
-    """``x[..., positions, ...]``: positions along an axis of an array of this layout."""
+    """The arguments of ``x[..., positions, ...]``: the layout of x, an axis, and positions along it."""
 
     layout: ArrayLayout
     axis: int
 
 
 def lower_constant_gather(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> None:
-    """Add a loop over the elements of the result, which reads each at its position."""
+    """Add a loop over the elements of the result. It reads each element of the operand at its position."""
     if len(loops.reads) != 2 or loops.reads[1].dtype != np.intp:
         raise Unlowered
     (x, positions), (out,) = loops.reads, loops.writes

@@ -22,7 +22,7 @@ class Generators:
         self._numpy = _numpy_state()
 
     def has_drawn(self, unwatched: bool, promised: bool) -> bool:
-        """Return whether this thread has drawn numbers since, and not only another one.
+        """Return whether this thread, rather than another one, has drawn numbers since the trace began.
 
         Args:
             unwatched: whether it has run code whose calls are not watched, and which may have drawn.

@@ -75,7 +75,7 @@ class LoopGroup:
         self.locations: dict[Buffer, Any] = {}
 
     def can_add(self, kernel_call: KernelCall) -> bool:
-        """Return whether a kernel call can join: it has the same elements, and reads results of the group only in its own block."""
+        """Return whether a kernel call can join: it has the same elements, and reads results of the group within its block only."""
         loop = kernel_call.loop
         if loop.total != self.total or (loop.row and self.row and loop.row != self.row):
             return False

@@ -17,7 +17,7 @@ from chainrule._src.arrays.types import NumpyArray, Shape
 from chainrule._src.compiling.call_loops import CallLoops, in_one_line
 from chainrule._src.compiling.iteration import broadcast_strides, is_run, merged_axes, sorted_axes
 from chainrule._src.compiling.loops import InnerLoop, Operand, Unlowered, own_loop
-from chainrule._src.interpreters.rebuilt import Place, Rebuilt
+from chainrule._src.interpreters.rebuilt import ArrayPlaceholder, Rebuilt
 from chainrule._src.interpreters.trace_types import TracedCall, Var
 
 ndarray = np.ndarray
@@ -127,8 +127,8 @@ def _add_index_loop(
     """Add a loop over the elements of a region of ``array``, and the elements of ``other``.
 
     Args:
-        first: whether the loop reads ``array``, as its first argument; else it writes it, as its last one.
-        in_order: whether elements at equal positions have to be processed in the order of the positions.
+        first: True if ``array`` is the first argument, which the loop reads; False if it is the last one, which the loop writes.
+        in_order: whether elements at equal positions must be processed in the order of the positions.
     """
     if math.prod(target.shape) == 0:
         if any([0 not in part.layout.shape for part, _ in target.positions]):
@@ -185,7 +185,7 @@ def lower_index_write(
 
 
 def _in_c_order(x: Operand) -> bool:
-    """Return whether NumPy iterates over positions in C order, whatever the layout of the values."""
+    """Return whether NumPy iterates over positions in C order for any layout of the values."""
     shape, strides, _ = x.layout
     return is_run(x.layout, reversed(range(len(shape)))) or (len(shape) == 1 and strides[0] > 0)
 
@@ -282,7 +282,7 @@ def lower_add_at(loops: CallLoops, shape: Shape, index: tuple[NumpyArray | slice
 
 
 def lower_getitem(loops: CallLoops, index: tuple[object, ...], order: str = "C") -> None:
-    """Lower ``x[index]`` into a result with the recorded layout, whatever ``order`` says."""
+    """Lower ``x[index]`` into a result with the recorded layout. ``order`` is ignored."""
     lower_index_read(loops, loops.reads[0], index, loops.writes[0])
 
 
@@ -302,7 +302,7 @@ def lower_rebuilt_write(loops: CallLoops, call: Rebuilt) -> None:
         raise Unlowered
     x, values, (out,) = _operand(loops, call.args[0]), _operand(loops, call.args[2]), loops.writes
     index = call.args[1] if type(call.args[1]) is tuple else (call.args[1],)
-    index = tuple([_operand(loops, item) if type(item) is Place else item for item in index])
+    index = tuple([_operand(loops, item) if type(item) is ArrayPlaceholder else item for item in index])
     loops.copy(x, out)
     if accumulate or call.function is operator.setitem:
         lower_index_write(loops, out, index, values, accumulate)
@@ -312,8 +312,8 @@ def lower_rebuilt_write(loops: CallLoops, call: Rebuilt) -> None:
     lower_index_write(loops, in_one_line(out), index, values, False)
 
 
-def _operand(loops: CallLoops, x: float | Place) -> Operand:
-    if type(x) is not Place:
+def _operand(loops: CallLoops, x: float | ArrayPlaceholder) -> Operand:
+    if type(x) is not ArrayPlaceholder:
         raise Unlowered
     return loops.reads[x.at]
 

@@ -1,7 +1,8 @@
 """Lower NumPy's linear algebra to the inner loops of the gufuncs of ``np.linalg``, which call LAPACK.
 
-NumPy computes in float64 or complex128 and converts the results back. For a matrix without a result, a gufunc raises the "invalid"
-FP exception flag; NumPy ignores other flags. Such a loop is ``checked``: if it fails, the eager call raises the error.
+``lowering`` calls the functions in ``FUNCTIONS``, which append the loops of a call to a ``CallLoops``. NumPy computes in float64 or
+complex128 and converts the results back. For a matrix without a result, a gufunc raises the "invalid" FP exception flag; NumPy ignores
+other flags. Such a loop is ``checked``: if it fails, the eager call raises the error.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 and writes. Captured arrays and tensors are operands of the loop, like ``init`` and ``xs``. A loop is one operation (``iterated``). Its
 results are the last carry, the ys, and the saved values of all iterations. The backward pass is one operation, too (``pulled_back``).
 
-Within ``compile`` these operations are traced, so a trace has the body once, whatever the number of iterations.
+Within ``compile`` these operations are traced, so a trace has the body once for any number of iterations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from chainrule._src.compiling.function_trace import (
 from chainrule._src.compiling.layout import BufferView, same_memory
 from chainrule._src.compiling.python_executor import NativeLoopFailed
 from chainrule._src.compiling.scan_lowering import LoopOrder, ProgramLoop, new_call
-from chainrule._src.compiling.simplify import operands
+from chainrule._src.compiling.simplify import operand_vars
 from chainrule._src.compiling.steps import VIEWS
 from chainrule._src.interpreters.captured_arrays import Lifted
 from chainrule._src.interpreters.recorder import Recorder
@@ -77,7 +77,7 @@ class BodyRecorder(Recorder):
         raw = tensor._raw
         if getattr(raw, "level", None) is self.level:
             return
-        if type(raw) is Traced and isinstance(self.outer, BodyRecorder):  # a value of a trace further out
+        if type(raw) is Traced and isinstance(self.outer, BodyRecorder):  # a value of an outer trace
             self.outer.lift(tensor)
             raw = tensor._raw
         if type(raw) is Traced and self.outer is not None and raw.level is self.outer.level:
@@ -107,9 +107,9 @@ class Body:
         outside: the captured tensors and arrays.
         results: the trace's record of each result; spec: the structure of ``(carry, y)``.
         iteration: the shape and dtype of each result of an iteration.
-        differentiable: whether gradients flow through it; live: the results that they flow from.
+        differentiable: whether gradients flow through the body; live: the results that gradients flow from.
         reached: the operands that gradients flow to: carried, captured, then mapped ones.
-        lean: whether the backward pass recomputes iterations, so that only the carry and the operands of each one are saved.
+        lean: whether the backward pass recomputes iterations. Then each iteration saves only its carry and its operands.
     """
 
     def __init__(self, trace: FunctionTrace, carried: int, mapped: int, lean: bool) -> None:
@@ -189,7 +189,7 @@ class Body:
 
     @property
     def kept(self) -> int:
-        """The number of saved-value arrays that a loop returns after its results."""
+        """The number of arrays of saved values, which a loop returns after its results."""
         return len(self._kept) + len(self._kept_carries)
 
     def _forward_order(self, length: int, reverse: bool) -> LoopOrder:
@@ -273,7 +273,7 @@ def _residuals_of_body(
     makers: dict[Var, tuple[TracedCall, list[Var]]] = {}
     same = {var for var, at in position.items() if at >= first} | set(trace.constants)
     for call in trace.calls:
-        used = operands(call)
+        used = operand_vars(call)
         alike = call.pure and same.issuperset(used)
         if alike:
             same.update(call.results)

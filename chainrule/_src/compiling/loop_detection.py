@@ -1,4 +1,6 @@
-"""Find the loops of a program on its trace: before anything is lowered, on integer arrays alone.
+"""Find the loops of a program on its trace, before its calls are lowered.
+
+``plan`` passes the ``TraceArrays`` of a program to a ``LoopFinder``, whose ``loops`` go to ``looped_lowering``.
 
 A loop is a range of calls in which a sequence of ``period`` signatures repeats ``count`` times. Signatures propose
 loops; operands decide. In every iteration each operand must have one of these relations to the same operand of the
@@ -24,9 +26,9 @@ from chainrule._src.compiling.grouping import LARGE
 from chainrule._src.compiling.layout import memory_span, slot_nbytes
 from chainrule._src.compiling.trace import CONSTANT, TraceArrays
 
-#: iterations, and kernel calls of all of them, from which a loop is worth detecting
+#: minimum number of iterations of a loop, and of the kernel calls of all iterations
 FEWEST, SHORTEST = 4, 24
-#: the largest number of iterations between the one that writes a carried operand and the one that reads it
+#: the maximum number of iterations between the write and the read of a carried operand
 FARTHEST = FEWEST - 1
 #: lengths of the windows of signatures that are compared, and the number of periods that are tried
 WINDOWS, TRIED = (4, 16, 64), 24
@@ -45,7 +47,7 @@ class LoopBuffer:
 
     Attributes:
         kind: ONE, RING or SAVED.
-        before: the number of results of calls before the loop that lie in it: carried operands of the first iterations.
+        before: the number of slots for results of calls before the loop: carried operands of the first iterations.
         slots: the number of results that fit; stride: the bytes from one slot to the next.
     """
 
@@ -89,9 +91,8 @@ class LoopFinder:
 
     Attributes:
         loops: the loops in the order in which they were found; in_order: in program order.
-        member: for each root the index of the loop whose buffers hold it, or -1; body, iteration: the call of the
-            body that computes it, and
-            the iteration.
+        member: for each root the index of the loop whose buffers contain it, or -1; body, iteration: the call of the
+            body that computes the root, and the iteration.
     """
 
     def __init__(self, trace: TraceArrays) -> None:
@@ -131,7 +132,7 @@ class LoopFinder:
     # -- signatures --------------------------------------------------------------------------------------------------
 
     def _proposed(self, low: int, high: int, refused: frozenset[int]) -> list[tuple[int, int, int]]:
-        """Return ranges in which signatures repeat, with their periods: ranges that do not overlap, the longest first."""
+        """Return ranges in which signatures repeat, with their periods. The ranges do not overlap; the longest comes first."""
         signature = self._trace.signature[low:high]
         found = [
             (begin + low, end + low, period)
@@ -200,8 +201,7 @@ class LoopFinder:
         """Choose a buffer for each result of the body.
 
         Returns:
-            True, and the loop is added; False if the loop is refused; None if its first iteration has to stay outside
-            of it.
+            True if the loop was added; False if it is refused; None if its first iteration must stay outside of the loop.
         """
         trace, begin, period, count = self._trace, loop.begin, loop.period, loop.count
         signatures = trace.signature[begin : begin + period]

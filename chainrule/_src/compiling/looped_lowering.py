@@ -1,4 +1,8 @@
-"""Lower a program whose loops are known: the calls outside of loops, and one body per loop."""
+"""Lower a program with detected loops: the calls outside of loops, and one body per loop.
+
+``plan`` makes a ``LoopedLowering`` from a program and the loops that ``loop_detection`` found in it. ``native_executor`` and
+``scan_lowering`` call ``add_kernel_calls`` with its steps.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ from chainrule._src.compiling.loop_detection import (
 )
 from chainrule._src.compiling.loops import MEMORY, READ, TEMPORARY, WRITE
 from chainrule._src.compiling.lowering import LoopLowerer
-from chainrule._src.compiling.rolling import Rolled, moved, table_of
+from chainrule._src.compiling.rolling import KernelLoop, moved, table_of
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering, PlanStep, ResultLayout
 from chainrule._src.compiling.trace import TraceArrays
@@ -37,8 +41,8 @@ def add_kernel_calls(
     """Append the kernel calls of a step, with its arrays as their arguments; return the buffers of temporaries.
 
     Args:
-        before: where calls that prepare shared memory are appended; None: with the others.
-        loop: the loop whose body has the step, which says where operands are in each iteration.
+        before: the list to which calls that prepare shared memory are appended; None: ``kernel_calls``.
+        loop: the loop whose body has the step. It gives the locations of operands in each iteration.
     """
     template = step.template
     if loop is None:
@@ -85,7 +89,7 @@ class LoweredLoop:
         self.numbers: dict[PlanStep, list[list[Any]]] = {}
         self.local: set[Buffer] = set()
 
-    def rolled(self, steps: list[PlanStep], memories: Memories, before: list[KernelCall]) -> Rolled:
+    def kernel_loop(self, steps: list[PlanStep], memories: Memories, before: list[KernelCall]) -> KernelLoop:
         """Return the loop with the kernel calls of its body. Calls that prepare it are appended to ``before``."""
         kernel_calls: list[KernelCall] = []
         for step in steps:
@@ -95,10 +99,10 @@ class LoweredLoop:
                 temporaries = add_kernel_calls(kernel_calls, step, memories, before)
                 self.local.update([value.buffer for value in step.writes])
             self.local.update(temporaries)
-        return Rolled(kernel_calls, self.count, 0, self.local)
+        return KernelLoop(kernel_calls, self.count, 0, self.local)
 
     def number(self, step: PlanStep, i: int, offset: int) -> LoopArgument:
-        """Return a number of a step as an argument of a kernel call: a table, if iterations have different ones."""
+        """Return a number of a step as an argument of a kernel call: a table, if the number differs between iterations."""
         every = self.numbers.get(step)
         if every is None:
             return None, offset, step.template.numbers[i]
@@ -162,7 +166,7 @@ class LoopedLowering(Lowering):
         return value
 
     def _value_of_iteration(self, var: Var) -> BufferView:
-        """Return the value of an array of an iteration that is not lowered: in a buffer of its loop, or a view of another array."""
+        """Return the value of an array in an iteration that is not lowered: a view of a buffer of its loop, or of another array."""
         slot = self._trace.slots[var]
         root = int(self._trace.root[slot])
         if self._found.member[root] < 0 and self._value(self._trace.variables[root]).buffer.kind != ARENA:

@@ -20,7 +20,7 @@ from chainrule._src.native.code import kernel_step
 READ, WRITE, TEMPORARY, NUMBER, MEMORY = range(5)
 #: the kind of an argument and its index; for MEMORY, the size of the matrices whose factors are stored there
 Slot = tuple[int, int]
-#: the number of elements that blocks are a multiple of, so that SIMD vectors end as in one long run; and the maximum number of
+#: the number of elements by which block sizes are divisible, so that SIMD vectors end as in one long run; and the maximum number of
 #: elements of the shortest block of whole rows
 ROUND, LONGEST_ROWS = 64, 1 << 16
 #: dtype kinds with loops
@@ -36,7 +36,7 @@ class InnerLoop:
         axes: the axes, innermost first, with a stride for each argument.
         args: (slot, offset in bytes) of each argument.
         core, core_strides: the core lengths and strides of a gufunc.
-        outputs: the number of arguments that are written: the last ones.
+        outputs: the number of arguments that are written. They come last.
         elementwise: whether each element of the outputs is written once, from elements at the same index.
         in_place: whether the result may be written into the memory of an operand.
         checked: whether it may fail; it then raises the "invalid" FP exception flag.
@@ -79,12 +79,12 @@ class InnerLoop:
                 self.total = size_of_shape(tuple([axis.length for axis in axes]))
 
     @functools.cached_property
-    def words(self) -> tuple[list[int], list[int]]:
-        """The code words of the loop before and after the locations of its arguments."""
+    def code_parts(self) -> tuple[list[int], list[int]]:
+        """The integers that encode the loop, before and after the locations of its arguments."""
         inner, *outer = self.axes
         count = len(self.args)
         shared = bool(outer) and all(outer[-1].strides[count - self.outputs :])
-        words = kernel_step(
+        step = kernel_step(
             self.address,
             self.data,
             inner.length,
@@ -95,8 +95,8 @@ class InnerLoop:
             split=shared and not self.checked,
             checked=self.checked,
         )
-        end = len(words) - len(outer) * (1 + count)
-        return words[: end - 2 * count], words[end:]
+        end = len(step) - len(outer) * (1 + count)
+        return step[: end - 2 * count], step[end:]
 
 
 class Template:

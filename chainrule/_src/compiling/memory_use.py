@@ -1,4 +1,7 @@
-"""Measure the memory that a compiled function keeps alive, for ``Compiled.memory`` and the eviction of traces."""
+"""Measure the memory that a compiled function keeps alive.
+
+``Compiled.memory`` and ``tree`` call ``reachable_nbytes``; ``Compiled`` evicts traces by its results.
+"""
 
 from __future__ import annotations
 

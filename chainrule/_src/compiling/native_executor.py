@@ -37,11 +37,11 @@ from chainrule._src.compiling.layout import (
 from chainrule._src.compiling.looped_lowering import LoweredLoop, add_kernel_calls
 from chainrule._src.compiling.loops import ROUND
 from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, exception_names
-from chainrule._src.compiling.rolling import Item, Rolled, rolled_up
+from chainrule._src.compiling.rolling import Item, KernelLoop, detect_loops
 from chainrule._src.compiling.steps import Lowering, PlanStep
 from chainrule._src.interpreters.trace_types import Program
 from chainrule._src.native import Runner
-from chainrule._src.native import code as words
+from chainrule._src.native import code as code_format
 
 ndarray = np.ndarray
 
@@ -59,7 +59,7 @@ class NativeSegment:
         steps: the indices of the steps.
         kernel_calls: their kernel calls outside of detected loops.
         items: the kernel calls, groups and loops, in the order in which they run.
-        loops: for each loop the first and last step of the body, the last step of all iterations, and the trip count.
+        loops: for each loop the first and last step of the body, the last step of the last iteration, and the trip count.
     """
 
     def __init__(
@@ -69,27 +69,27 @@ class NativeSegment:
         self.kernel_calls: list[KernelCall] = []
         self._origins: list[int] = []  # the step of each kernel call
         self._detected: list[
-            tuple[int, Rolled, tuple[int, int]]
+            tuple[int, KernelLoop, tuple[int, int]]
         ] = []  # the number of kernel calls before a loop, the loop, and its first and last step
         within: list[int] = []  # the remaining steps of the current loop
         for number in numbers:
             loop = loops.get(number)
             if loop is not None:
                 within = [k for k in range(loop.first, loop.end) if not steps[k].view]
-                rolled = loop.rolled([steps[k] for k in within], memories, self.kernel_calls)
+                kernel_loop = loop.kernel_loop([steps[k] for k in within], memories, self.kernel_calls)
                 self._origins += [number] * (len(self.kernel_calls) - len(self._origins))
-                self._detected.append((len(self.kernel_calls), rolled, (number, within[-1])))
+                self._detected.append((len(self.kernel_calls), kernel_loop, (number, within[-1])))
             if within and number <= within[-1]:
                 continue
             add_kernel_calls(self.kernel_calls, steps[number], memories)
             self._origins += [number] * (len(self.kernel_calls) - len(self._origins))
         self.loops: list[tuple[int, int, int, int]] = []
-        self.items: list[Item] = [*self.kernel_calls, *[rolled for _, rolled, _ in self._detected]]
+        self.items: list[Item] = [*self.kernel_calls, *[kernel_loop for _, kernel_loop, _ in self._detected]]
 
     @property
     def touched(self) -> set[Buffer]:
         """All buffers that it uses."""
-        items: list[Item] = [*self.kernel_calls, *[rolled for _, rolled, _ in self._detected]]
+        items: list[Item] = [*self.kernel_calls, *[kernel_loop for _, kernel_loop, _ in self._detected]]
         return {buffer for item in items for buffer in item.touched}
 
     def arrange(self, elsewhere: frozenset[Buffer]) -> None:
@@ -100,10 +100,10 @@ class NativeSegment:
         """
         self.items = []
         at = 0
-        for end, rolled, (first, last) in self._detected:
+        for end, kernel_loop, (first, last) in self._detected:
             self._arrange(at, end, elsewhere)
-            self.items.append(rolled)
-            self.loops.append((first, last, last, rolled.count))
+            self.items.append(kernel_loop)
+            self.loops.append((first, last, last, kernel_loop.count))
             at = end
         self._arrange(at, len(self.kernel_calls), elsewhere)
         self.kernel_calls, self._origins, self._detected = [], [], []
@@ -112,11 +112,11 @@ class NativeSegment:
         kernel_calls, of = self.kernel_calls[begin:end], self._origins
         if self._detected:
             others: list[Item] = [*self.kernel_calls[:begin], *self.kernel_calls[end:]]
-            others += [rolled for _, rolled, _ in self._detected]
+            others += [kernel_loop for _, kernel_loop, _ in self._detected]
             elsewhere = elsewhere.union(*[item.touched for item in others])
-        items = rolled_up(kernel_calls, elsewhere)
+        items = detect_loops(kernel_calls, elsewhere)
         for item in items:
-            if type(item) is Rolled and item.period:
+            if type(item) is KernelLoop and item.period:
                 first, last = begin + item.start, begin + item.start + item.period
                 stop = begin + item.start + item.count * item.period
                 self.loops.append((of[first], of[last - 1], of[stop - 1], item.count))
@@ -203,18 +203,18 @@ class Numbers:
 
 
 class ProgramEncoder:
-    """Encodes segments as code words of one runner.
+    """Encodes segments in the code format of one runner.
 
     Args:
         segments: the segments.
-        given: the buffers of the arrays that are passed to the runner, in order.
+        given: the buffers of the arrays that the runner receives, in order.
         constants: the constant buffers.
         made: the buffers of outputs that the runner allocates.
         private: the buffers that only exist in blocks of groups.
         arena_is_given: whether the arena is the first array that is passed.
 
     Attributes:
-        code: the words; ends: the end of each segment in it.
+        code: the integers of the code format; ends: the end of each segment in ``code``.
     """
 
     def __init__(
@@ -227,8 +227,8 @@ class ProgramEncoder:
         arena_is_given: bool,
     ) -> None:
         self._private = private
-        self._arena = words.FIRST_INPUT if arena_is_given else words.ARENA
-        first = words.FIRST_INPUT + arena_is_given
+        self._arena = code_format.FIRST_INPUT if arena_is_given else code_format.ARENA
+        first = code_format.FIRST_INPUT + arena_is_given
         ordered = [*given, *constants]
         self._bases = {buffer: first + i for i, buffer in enumerate(ordered)}
         self._number_base = first + len(ordered)
@@ -262,15 +262,15 @@ class ProgramEncoder:
         return (self._arena, buffer.offset) if buffer.kind == ARENA else (self._bases[buffer], 0)
 
     def _write(self, code: list[int], item: Item) -> None:
-        """Append the words of a kernel call, a group or a loop to the code."""
+        """Append a kernel call, a group or a loop to the code."""
         if type(item) is LoopGroup:
-            code += self._group(item)
+            code += self._encode_group(item)
             return
-        if type(item) is Rolled:
-            code += self._rolled(item)
+        if type(item) is KernelLoop:
+            code += self._encode_loop(item)
             return
         assert type(item) is KernelCall
-        head, tail = item.loop.words
+        head, tail = item.loop.code_parts
         code += head
         for buffer, offset, number in item.args:
             if buffer is not None and buffer.kind == ARENA:
@@ -279,7 +279,7 @@ class ProgramEncoder:
                 code += self._location((buffer, offset, number))
         code += tail
 
-    def _rolled(self, item: Rolled) -> list[int]:
+    def _encode_loop(self, item: KernelLoop) -> list[int]:
         depth, first = item.depth, self._count
         moves: list[tuple[int, int, int, int]] = []
         added = []
@@ -303,17 +303,17 @@ class ProgramEncoder:
         self._count = first
         for key in added:
             del self._moving[key]
-        return words.loop_body_step([code], item.count, moves, first)
+        return code_format.loop_body_step([code], item.count, moves, first)
 
-    def _group(self, group: LoopGroup) -> list[int]:
+    def _encode_group(self, group: LoopGroup) -> list[int]:
         block = Block(group, self._private)
         row = group.row or 1
         rows = rows_of_block(group, block.width)
-        steps = [self._step_of_group(kernel_call, row, block, rows * row) for kernel_call in group.kernel_calls]
+        steps = [self._encode_group_step(kernel_call, row, block, rows * row) for kernel_call in group.kernel_calls]
         scratch = block.width * rows * row
-        return words.group(steps, rows=group.total // row, block=rows, n=row, scratch=scratch, split=True)
+        return code_format.group(steps, rows=group.total // row, block=rows, n=row, scratch=scratch, split=True)
 
-    def _step_of_group(self, kernel_call: KernelCall, row: int, block: Block, elements: int) -> list[int]:
+    def _encode_group_step(self, kernel_call: KernelCall, row: int, block: Block, elements: int) -> list[int]:
         args = []
         strides = []
         flat = True
@@ -321,12 +321,12 @@ class ProgramEncoder:
             _, stride, step, length = kernel_call.pattern(k)
             strides.append(stride)
             if arg[0] in block.offsets:
-                args.append((words.SCRATCH, block.offsets[arg[0]] * elements, 0, stride * row))
+                args.append((code_format.SCRATCH, block.offsets[arg[0]] * elements, 0, stride * row))
                 continue
             flat = flat and not length
             step = step if length else stride * row
             args.append((*self._location(arg), step, step))
-        return words.group_step(kernel_call.loop.address, kernel_call.loop.data, args, strides, flat=flat)
+        return code_format.group_step(kernel_call.loop.address, kernel_call.loop.data, args, strides, flat=flat)
 
 
 def rows_of_block(group: LoopGroup, width: int) -> int:
@@ -343,7 +343,7 @@ class Native:
     Attributes:
         units: the segments, and the indices of steps that Python runs, in order.
         memory: the bytes of the arena.
-        segments: all segments, including those that write to inputs.
+        segments: all segments, including segments that write to inputs.
         whole: whether there are only segments.
         groups: the groups; private: the buffers that only exist in their blocks.
     """
@@ -379,7 +379,7 @@ class Native:
                 unit.arrange(several)
 
     def _arena_buffers(self) -> list[Buffer]:
-        """Set the lifetimes of buffers, and return those that need memory in the arena. The others share memory with these."""
+        """Set the lifetimes of buffers. Return the buffers that need memory in the arena; all others share memory with one of them."""
         uses = _BufferUses()
         for unit in self.units + self._commits:
             for item in unit.items if isinstance(unit, NativeSegment) else [self._lowering.steps[unit]]:
@@ -397,7 +397,7 @@ class Native:
         return [buffer for buffer in uses.buffers if buffer.kind == ARENA and buffer not in left_out]
 
     def shown(self) -> tuple[list[PlanStep], list[tuple[PlanStep, PlanStep, int]]]:
-        """Return the steps to print, with the body of each loop once; and the first step, last step and trip count of each loop."""
+        """Return the steps to print, with one body per loop, and the (first step, last step, trip count) of each loop."""
         steps, loops, shown, at = self._lowering.steps, [], [], 0
         for segment in self.segments:
             for first, last, end, count in segment.loops:
@@ -479,7 +479,7 @@ class _BufferUses:
 
     Attributes:
         items: all kernel calls and groups, including those in bodies of loops, each with its time.
-        buffers: the buffers that are used; members: those that are slots of a loop's buffer.
+        buffers: the used buffers; members: the used slots of buffers of loops.
     """
 
     def __init__(self) -> None:
@@ -490,7 +490,7 @@ class _BufferUses:
 
     def add(self, item: Any) -> None:
         """Note the buffers that an item uses. Buffers that live across iterations of a loop are used from its begin to its end."""
-        if type(item) is not Rolled:
+        if type(item) is not KernelLoop:
             self.items.append((item, self._time))
             self._note(item.touched)
             self._time += 1
@@ -524,7 +524,7 @@ def _is_private(buffer: Buffer, group: LoopGroup) -> bool:
 
 
 def _reuse_operand(kernel_call: KernelCall, time: int, shared_buffers: dict[Buffer, Buffer]) -> None:
-    """Let the result of an elementwise loop reuse the memory of an operand that is not used later."""
+    """Place the result of an elementwise loop in the memory of an operand that is not used later."""
     last = len(kernel_call.args) - 1
     result, pattern = kernel_call.args[last][0], kernel_call.pattern(last)
     offset, stride, _, row = pattern

@@ -1,6 +1,6 @@
-"""Lower sorting and searching to inner loops that call the C functions which NumPy publishes for each dtype.
+"""Lower sorting and searching to inner loops that call NumPy's C functions for each dtype.
 
-The functions are ``np.sort``, ``np.argsort``, ``np.argmax``, ``np.argmin`` and ``np.searchsorted``.
+``lowering`` calls the functions in ``FUNCTIONS``: for ``np.sort``, ``np.argsort``, ``np.argmax``, ``np.argmin`` and ``np.searchsorted``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _options(loops: CallLoops, call: TracedCall) -> tuple[int, int]:
 
 
 def _with_axis_last(loops: CallLoops, axis: int) -> tuple[Operand, Operand, Operand]:
-    """Return the operand and the result with an axis last, and the result or a temporary that is contiguous along this axis."""
+    """Return the operand and the result with an axis last, and the result or a temporary with contiguous elements along the axis."""
     x, out = _last(loops.reads[0], axis), _last(loops.writes[0], axis)
     target = out if out.layout.strides[-1] == out.dtype.itemsize else _scratch_operand(loops, out)
     return _contiguous_along_last(loops, x), out, target

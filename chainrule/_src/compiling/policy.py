@@ -1,10 +1,10 @@
 """Choose whether a call is traced, replayed or run eagerly, so that the cost of compiling is bounded.
 
-``Compiled`` asks its ``TraceBudget`` before it traces or looks up a trace, and books the seconds of each call in it.
+``Compiled`` calls its ``TraceBudget`` before it traces or looks up a trace, and records the seconds of each call there.
 
 This is the ski-rental algorithm. An eager call pays rent. A trace is a purchase, which may never pay off. A compiled function buys
 its first trace at once. It buys another one when its eager calls have taken as long as all purchases so far. So purchases never take
-longer than eager calls, apart from the last one. Half of what replays save pays for purchases, too. For every sequence of calls
+longer than eager calls, apart from the last one. Half of the seconds that replays save pays for purchases, too. For every sequence of calls
 
     seconds <= max_slowdown * (seconds of eager calls) + (the longest trace) + ALLOWANCE
 
@@ -14,11 +14,11 @@ with ``max_slowdown = 2``. Three more rules keep this true, and useful:
   calls. If they have taken longer, calls run eagerly without a lookup until the eager seconds have caught up.
 - A trace whose replays take longer than eager calls is not used. Eager seconds are measured when a call runs eagerly anyway. A
   trace that may be slower is compared with one or two eager calls.
-- After ``TRUSTED`` traces in a row that have not made calls faster, a new kind of call has to pay for its trace itself, and must
-  account for a good part of all eager seconds. So one-off kinds of calls are traced more and more rarely.
+- After ``TRUSTED`` traces in a row that have not made calls faster, a new kind of call must pay for its own trace, and must account
+  for at least 1/``SHARE`` of all eager seconds. So one-off kinds of calls are traced more and more rarely.
 
-The clock is elapsed time, not processor time. Elapsed time is what the caller waits for, it includes the threads of BLAS, and its
-clock is cheaper to read.
+The clock is elapsed time, not processor time: the caller waits for elapsed time, which includes the threads of BLAS. Its clock is
+also cheaper to read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from time import perf_counter
 from chainrule._src.messages.message_parts import counted
 
 SAVED = 0.5  # fraction of saved seconds that pays for purchases: useless traces cannot use up all savings
-ASKED = 64  # replays of a trace after which an eager call is measured, to compute the savings
+MEASURED_AFTER = 64  # replays of a trace after which an eager call is measured, to compute the savings
 ALLOWANCE = 0.1  # seconds of purchases that are free: less than the import of NumPy takes
 LOOKUPS = 0.25  # fraction of purchases that lookups may take
 SPENT = 0.7  # fraction of the allowed seconds that is spent: the rest covers overheads that are not measured
@@ -59,16 +59,16 @@ class ReplaySpeed:
         replay, eager: the shortest replay and eager call, in seconds; replays, eager_runs: the number of measurements.
         last: the seconds of the last replay.
         unproven: seconds of replays that may have been slower than eager calls.
-        counted: the number of replays that are booked as savings.
-        asked: whether an eager call is needed to compute savings.
+        counted: the number of replays that are recorded as savings.
+        needs_eager_call: whether an eager call is needed to compute savings.
     """
 
-    __slots__ = ("asked", "counted", "eager", "eager_runs", "last", "replay", "replays", "unproven")
+    __slots__ = ("counted", "eager", "eager_runs", "last", "needs_eager_call", "replay", "replays", "unproven")
 
     def __init__(self, eager: float = inf, eager_runs: int = 0) -> None:
         self.eager, self.eager_runs = eager, eager_runs
         self.replay, self.last, self.replays = inf, inf, 0
-        self.unproven, self.counted, self.asked = 0.0, 0, False
+        self.unproven, self.counted, self.needs_eager_call = 0.0, 0, False
 
     @property
     def is_known(self) -> bool:
@@ -93,14 +93,13 @@ class TraceBudget:
     """The budget of one compiled function, in seconds.
 
     Args:
-        max_slowdown: all calls may take this many times as long as eager calls. None is no bound: the clock then stands still,
-            so nothing costs anything.
+        max_slowdown: all calls may take this many times as long as eager calls. With None there is no bound: the clock returns 0.
         clock: returns seconds.
 
     Attributes:
         eager: seconds of eager calls; saved: seconds that replays have saved.
-        tracing, lookups, wrapping: seconds of purchases: of traces; of lookups, and of replays beyond the time of eager calls;
-            of overhead of eager runs.
+        tracing, lookups, wrapping: seconds of purchases. ``tracing``: of traces. ``lookups``: of lookups, and of replays beyond
+            the time of eager calls. ``wrapping``: of the overhead of eager runs.
         longest: seconds of the longest trace.
         traces, misses: the number of traces, and of calls that ran eagerly because they had no trace.
     """
@@ -132,7 +131,7 @@ class TraceBudget:
         """Return whether a call without a trace may be traced.
 
         Args:
-            kind: equal for calls that one trace would serve.
+            kind: a key that is equal for calls that could share a trace.
         """
         if self.tracing + self.lookups + self.wrapping > self.limit:
             return False
@@ -149,17 +148,21 @@ class TraceBudget:
         """Return whether a call that has a trace should run eagerly, to measure it."""
         if speed.is_known:
             return False
-        return speed.asked or speed.unproven >= LOOKUPS * ALLOWANCE / 2 or self.lookups > LOOKUPS * self.limit / 2
+        return (
+            speed.needs_eager_call
+            or speed.unproven >= LOOKUPS * ALLOWANCE / 2
+            or self.lookups > LOOKUPS * self.limit / 2
+        )
 
     @property
     def is_wasted(self) -> bool:
-        """Whether so many calls in a row had no trace that a warning is due."""
+        """Whether ``WASTED`` calls in a row had no trace, so that a warning is due."""
         return self._streak >= WASTED and self._streak_seconds > 4 * self.longest > 0
 
-    # -- bookings ----------------------------------------------------------------------------------------------------
+    # -- recording -----------------------------------------------------------------------------------------------------
 
-    def traced(self, seconds: float, kind: int | None) -> None:
-        """Book the seconds of a trace. ``kind`` is None for a failed one."""
+    def record_trace(self, seconds: float, kind: int | None) -> None:
+        """Record the seconds of a trace. ``kind`` is None for a failed one."""
         self._buy(seconds)
         self.tracing += seconds
         self.longest = max(self.longest, seconds)
@@ -173,7 +176,7 @@ class TraceBudget:
         return self.clock(), self.eager, _purchases
 
     def end_eager(self, start: tuple[float, float, float], looked_up: float = 0.0, kind: int | None = None) -> float:
-        """Book an eager call, and return its seconds.
+        """Record an eager call, and return its seconds.
 
         Args:
             start: the result of :meth:`start_eager`.
@@ -183,7 +186,7 @@ class TraceBudget:
         begin, eager, purchases = start
         self._ended = self.clock()
         seconds = max(self._ended - begin - (_purchases - purchases), 0.0)
-        if eager + seconds > self.eager:  # recursive calls have booked their part already
+        if eager + seconds > self.eager:  # recursive calls have recorded their part already
             self.eager = eager + seconds
         if looked_up:
             self._buy(looked_up)
@@ -198,11 +201,11 @@ class TraceBudget:
         return seconds
 
     def end_call(self) -> None:
-        """Book the overhead of a call around an eager run that has just ended."""
+        """Record the overhead of a call around an eager run that has just ended."""
         self.wrapping += self.clock() - self._ended + ENTRY
 
-    def replayed(self, speed: ReplaySpeed, seconds: float, calls: int) -> None:
-        """Book a replay of a trace of ``calls`` NumPy calls, with its lookup."""
+    def record_replay(self, speed: ReplaySpeed, seconds: float, calls: int) -> None:
+        """Record a replay of a trace of ``calls`` NumPy calls, with its lookup."""
         seconds, speed.last = (
             min(seconds, speed.last),
             seconds,
@@ -218,20 +221,20 @@ class TraceBudget:
         self.lookups = max(self.lookups + seconds - eager, 0.0)  # savings of replays pay for failed lookups
         self._streak, self._streak_seconds = 0, 0.0
 
-    def compared(self, speed: ReplaySpeed, seconds: float) -> None:
-        """Book an eager call that was run to compare it with replays."""
+    def record_comparison(self, speed: ReplaySpeed, seconds: float) -> None:
+        """Record an eager call that was run to compare it with replays."""
         speed.eager, speed.eager_runs = min(speed.eager, seconds), speed.eager_runs + 1
 
     def count_savings(self, speed: ReplaySpeed, replays: int, calls: int) -> None:
-        """Book what the replays of a trace have saved; ``replays`` is their number so far."""
-        if replays > ASKED and not speed.is_known:
-            speed.asked = True
+        """Record the seconds that the replays of a trace have saved. ``replays`` is their number so far."""
+        if replays > MEASURED_AFTER and not speed.is_known:
+            speed.needs_eager_call = True
         else:
             saved = max(speed.least_eager(calls) - speed.replay, 0.0)
             self.saved += saved * (replays - speed.counted)
             speed.counted = replays
 
-    def proved(self) -> None:
+    def record_faster_replay(self) -> None:
         """Note that replays of another trace are faster than eager calls."""
         self._unproven = 0
 

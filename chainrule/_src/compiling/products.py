@@ -1,4 +1,8 @@
-"""Lower matrix products to the inner loops of gufuncs, and ``np.dot`` of vectors to BLAS functions."""
+"""Lower matrix products to the inner loops of gufuncs, and ``np.dot`` of vectors to BLAS functions.
+
+``lowering`` calls the functions in ``FUNCTIONS``, which append the loops of a call to a ``CallLoops``. Other modules of lowering call
+``add_core_loop``, for loops with core axes.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ ndarray = np.ndarray
 
 
 def lower_gufunc(loops: CallLoops, call: TracedCall, ufunc: np.ufunc) -> None:
-    """Lower a gufunc: the axes of the loop are the leading axes; the C function handles the core axes."""
+    """Lower a gufunc: the loop runs over the leading axes, and the C function handles the core axes."""
     if ufunc not in GENERALIZED or len(loops.reads) != ufunc.nin:
         raise Unlowered
     dtypes, found = ufunc_loop(ufunc, [x.dtype for x in loops.reads])

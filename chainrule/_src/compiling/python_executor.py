@@ -3,8 +3,8 @@
 ``plan`` uses an ``Executor`` for plans without native loops, and for mixed plans, where some of the steps are native segments.
 
 A workspace has the arena and the argument lists of all steps. Arrays of the arena are made once. Arrays that differ in each run
-(inputs, outputs, arrays that a function returned) are written into their argument slots. A run has a workspace of its own, so a
-plan can run in several threads, and recursively.
+(inputs, outputs, arrays that a function returned) are written into their argument slots. Each run has its own workspace, so a plan can
+run in several threads, and recursively.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def exception_names(mask: int) -> set[str]:
     """Return the names of floating-point exceptions from NumPy's flag bits.
 
     Raises:
-        Failed: a loop failed.
+        NativeLoopFailed: a loop failed.
     """
     if mask & FAILED:
         raise NativeLoopFailed

@@ -1,4 +1,8 @@
-"""Lower reductions and accumulations to ufunc inner loops, which have the result also as their first operand."""
+"""Lower reductions and accumulations to ufunc inner loops. The result is also the first operand of such a loop.
+
+``lowering`` calls the functions in ``FUNCTIONS``, and ``lower_reduction`` and ``lower_accumulation`` for methods of ufuncs. They append the
+loops of a call to a ``CallLoops``.
+"""
 
 from __future__ import annotations
 

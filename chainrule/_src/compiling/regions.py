@@ -46,8 +46,8 @@ class RegionProgram:
     """
 
     def __init__(self, native: Native, lowering: Lowering) -> None:
-        words = native.encode()
-        self._code, self._constants = np.array(words.code, np.intp), words.constants()
+        encoder = native.encode()
+        self._code, self._constants = np.array(encoder.code, np.intp), encoder.constants()
         self._inputs = [value.dtype for value in lowering.inputs]
         self._made = [value.dtype for value in lowering.owners]
         self._outputs = [lowering.owners.index(value) for value in lowering.outputs]
@@ -136,18 +136,18 @@ def _compile_traced_region(recorded: Program) -> RegionProgram | None:
         return None
     (group,) = segments[0].items
     if type(group) is not LoopGroup or not all(
-        [_is_plain(work, k) for work in group.kernel_calls for k in range(len(work.args))]
+        [_is_plain(kernel_call, k) for kernel_call in group.kernel_calls for k in range(len(kernel_call.args))]
     ):
         return None
     return RegionProgram(native, lowering)
 
 
-def _is_plain(work: KernelCall, k: int) -> bool:
+def _is_plain(kernel_call: KernelCall, k: int) -> bool:
     """Return whether an argument of a kernel call is a number, or an array that is read element by element."""
-    buffer, itemsize = work.args[k][0], work.loop.itemsizes[k]
+    buffer, itemsize = kernel_call.args[k][0], kernel_call.loop.itemsizes[k]
     if buffer is None or buffer.kind == CONSTANT:
-        return work.pattern(k)[1:] == (0, 0, 0)
-    return work.pattern(k) == (0, itemsize, 0, 0) and buffer.nbytes == itemsize * SAMPLE
+        return kernel_call.pattern(k)[1:] == (0, 0, 0)
+    return kernel_call.pattern(k) == (0, itemsize, 0, 0) and buffer.nbytes == itemsize * SAMPLE
 
 
 regions.COMPILE = compile_region if AVAILABLE else None

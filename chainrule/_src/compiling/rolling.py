@@ -1,7 +1,7 @@
 """Detect loops in a sequence of kernel calls.
 
-``native_executor`` passes the kernel calls of a segment to ``rolled_up``, which returns them with repeated sequences as ``Rolled``
-loops: a body with a trip count. It finds loops within loops, and those that ``loop_detection`` did not find on the trace.
+``native_executor`` passes the kernel calls of a segment to ``detect_loops``. It returns them with each repeated sequence as a
+``KernelLoop``: a body with a trip count. It finds loops within loops, and loops that ``loop_detection`` did not find on the trace.
 
 Iterations are alike if they make the same kernel calls and each operand has the same relation to that of the previous iteration:
 
@@ -11,7 +11,7 @@ Iterations are alike if they make the same kernel calls and each operand has the
 - *invariant or strided*: in the same buffer, a constant number of bytes further: a row of data, a slot of another loop's buffer;
 - *table*: a number, or a constant of the same layout.
 
-All operands of all iterations are compared. Iterations that differ stay unrolled, so the first and last ones may differ. Loops
+All operands of all iterations are compared. Iterations that differ stay unrolled, so the first and last iterations may differ. Loops
 within the body are detected in the same way.
 """
 
@@ -49,7 +49,7 @@ WINDOW, TRIED, OUTER_TRIED = 4, 64, 16
 WASTED = 1 << 26
 
 
-class Rolled:
+class KernelLoop:
     """A loop of kernel calls.
 
     Args:
@@ -62,19 +62,34 @@ class Rolled:
         depth: the number of loops around it.
         local: the buffers that each iteration writes before it reads them.
         moving: the moving locations of operands.
-        touched, writes: all buffers that it uses, and those that it writes.
+        touched, writes: all buffers that it uses, and the buffers that it writes.
     """
 
     def __init__(
-        self, works: list[KernelCall], count: int, depth: int, local: set[Buffer], start: int = 0, period: int = 0
+        self,
+        kernel_calls: list[KernelCall],
+        count: int,
+        depth: int,
+        local: set[Buffer],
+        start: int = 0,
+        period: int = 0,
     ) -> None:
         self.start, self.period, self.count = start, period, count
         self.depth, self.local = depth, local
-        self.touched = {root_of(location) for work in works for location, _, _ in work.args if location is not None}
-        self.writes = list(dict.fromkeys([buffer for work in works for buffer in work.writes]))
-        self.items = rolled_up(works, frozenset(self.touched - local), depth + 1)
+        self.touched = {
+            root_of(location)
+            for kernel_call in kernel_calls
+            for location, _, _ in kernel_call.args
+            if location is not None
+        }
+        self.writes = list(dict.fromkeys([buffer for kernel_call in kernel_calls for buffer in kernel_call.writes]))
+        self.items = detect_loops(kernel_calls, frozenset(self.touched - local), depth + 1)
         self.moving = dict.fromkeys(
-            [location for location in (*_locations(works), *_locations(self.items)) if type(location) is MovingBuffer]
+            [
+                location
+                for location in (*_locations(kernel_calls), *_locations(self.items))
+                if type(location) is MovingBuffer
+            ]
         )
         within = {buffer for item in self.items for buffer in item.touched}
         self.touched |= {buffer for buffer in within if buffer.kind == CONSTANT}  # tables of inner loops
@@ -83,7 +98,7 @@ class Rolled:
 def _locations(items: Sequence[Item]) -> Iterator[Any]:
     """Yield the locations of the operands of kernel calls, and the moving locations of loops."""
     for item in items:
-        if type(item) is Rolled:
+        if type(item) is KernelLoop:
             yield from item.moving
         elif type(item) is KernelCall:
             yield from [location for location, _, _ in item.args]
@@ -91,44 +106,46 @@ def _locations(items: Sequence[Item]) -> Iterator[Any]:
             yield from _locations(item.kernel_calls)
 
 
-Item = KernelCall | LoopGroup | Rolled
+Item = KernelCall | LoopGroup | KernelLoop
 
 
-def rolled_up(works: list[KernelCall], elsewhere: frozenset[Buffer], depth: int = 0) -> list[Item]:
+def detect_loops(kernel_calls: list[KernelCall], elsewhere: frozenset[Buffer], depth: int = 0) -> list[Item]:
     """Return kernel calls in order, with repeated sequences as loops, recorded loops expanded, and large calls in groups.
 
     Args:
-        works: the kernel calls; the loop of some of them may be a ``ScanLoop``.
+        kernel_calls: the kernel calls; the loop of some of them may be a ``ScanLoop``.
         elsewhere: the buffers that are used outside of these calls, too.
         depth: the number of loops around them.
     """
-    whole = [x for x, work in enumerate(works) if type(work.loop) is not InnerLoop]
+    whole = [x for x, kernel_call in enumerate(kernel_calls) if type(kernel_call.loop) is not InnerLoop]
     if not whole:
-        return _rolled_up(works, elsewhere, depth)
+        return _detect_loops(kernel_calls, elsewhere, depth)
     items: list[Item] = []
     begin = 0
-    for end in (*whole, len(works)):
-        part = works[begin:end]
-        used_elsewhere = {buffer for work in (*works[:begin], *works[end:]) for buffer in work.touched}
-        found = _rolled_up(part, elsewhere | used_elsewhere, depth)
+    for end in (*whole, len(kernel_calls)):
+        part = kernel_calls[begin:end]
+        used_elsewhere = {
+            buffer for kernel_call in (*kernel_calls[:begin], *kernel_calls[end:]) for buffer in kernel_call.touched
+        }
+        found = _detect_loops(part, elsewhere | used_elsewhere, depth)
         for item in found:
-            if type(item) is Rolled:
+            if type(item) is KernelLoop:
                 item.start += begin
         items += found
-        if end < len(works):
-            items += works[end].loop.items(works[end].args, depth)
+        if end < len(kernel_calls):
+            items += kernel_calls[end].loop.items(kernel_calls[end].args, depth)
         begin = end + 1
     return items
 
 
-def _rolled_up(works: list[KernelCall], elsewhere: frozenset[Buffer], depth: int) -> list[Item]:
+def _detect_loops(kernel_calls: list[KernelCall], elsewhere: frozenset[Buffer], depth: int) -> list[Item]:
     items: list[Item] = []
     at = 0
-    for run in _RepeatFinder(works, elsewhere, depth).runs() if len(works) >= SHORTEST else ():
-        items += group_kernel_calls(works[at : run.start])
-        items.append(Rolled(run.body(depth), run.count, depth, run.local(), run.start, run.period))
+    for run in _RepeatFinder(kernel_calls, elsewhere, depth).runs() if len(kernel_calls) >= SHORTEST else ():
+        items += group_kernel_calls(kernel_calls[at : run.start])
+        items.append(KernelLoop(run.body(depth), run.count, depth, run.local(), run.start, run.period))
         at = run.stop
-    return items + group_kernel_calls(works[at:])
+    return items + group_kernel_calls(kernel_calls[at:])
 
 
 class _Strided(NamedTuple):
@@ -153,37 +170,37 @@ OperandRelation = _Strided | _Carried | str
 class _RepeatFinder:
     """Finds repeated sequences in a list of kernel calls."""
 
-    def __init__(self, works: list[KernelCall], elsewhere: frozenset[Buffer], depth: int) -> None:
-        self.kernel_calls = works
+    def __init__(self, kernel_calls: list[KernelCall], elsewhere: frozenset[Buffer], depth: int) -> None:
+        self.kernel_calls = kernel_calls
         self.writers: dict[
             Buffer, tuple[int, int]
         ] = {}  # the first kernel call that writes a buffer, and the index of the argument
         self.last: dict[Buffer, float] = dict.fromkeys(elsewhere, np.inf)  # the last kernel call that uses a buffer
-        for x, work in enumerate(works):
-            first = len(work.args) - work.loop.outputs
-            for k, (location, _, _) in enumerate(work.args):
+        for x, kernel_call in enumerate(kernel_calls):
+            first = len(kernel_call.args) - kernel_call.loop.outputs
+            for k, (location, _, _) in enumerate(kernel_call.args):
                 if location is not None:
                     root = location.root if type(location) is MovingBuffer else location
                     if k >= first and root not in self.writers and not (root.slots and depth == 0):
                         self.writers[root] = x, k
                     if root not in elsewhere:
                         self.last[root] = x
-        keys = _keys(works)
+        keys = _keys(kernel_calls)
         self._note_operands(keys)
         self._windows = self._window_starts(keys)
         self._bad: dict[int, int] = {}  # by period: the index up to which no loop begins
 
     def _note_operands(self, keys: list[int]) -> None:
-        """Number the operands of kernel calls, so that most of those with different relations are found by array comparisons.
+        """Number the operands of kernel calls, so that array comparisons find most pairs with different relations.
 
         Two kernel calls may be alike if for each argument the locations are equal, or the distances to their writers are.
         """
-        width = 1 + max([len(work.args) for work in self.kernel_calls], default=0)
+        width = 1 + max([len(kernel_call.args) for kernel_call in self.kernel_calls], default=0)
         roots: dict[Buffer, int] = {}
         move_numbers: dict[Any, int] = {}
         locations, move_indices, relative = [], [], []
-        for x, work in enumerate(self.kernel_calls):
-            for location, _, _ in work.args:
+        for x, kernel_call in enumerate(self.kernel_calls):
+            for location, _, _ in kernel_call.args:
                 root, moves = (location.root, location.moves) if type(location) is MovingBuffer else (location, ())
                 if root is None or root.kind == CONSTANT:
                     locations.append(_TABLED)
@@ -193,7 +210,7 @@ class _RepeatFinder:
                     written = self.writers.get(root) if root.kind == ARENA else None
                     relative.append(-1 if written is None else (x - written[0]) * width + written[1])
                 move_indices.append(move_numbers.setdefault(moves, len(move_numbers)))
-            missing = width - 1 - len(work.args)
+            missing = width - 1 - len(kernel_call.args)
             locations += [_TABLED] * missing
             relative += [-1] * missing
             move_indices += [0] * missing
@@ -259,7 +276,7 @@ class _RepeatFinder:
         starts = self._windows[at]
         best = self._first(at, end, starts)
         while best is not None:
-            around = self._around(best, end, starts)
+            around = self._enclosing_loop(best, end, starts)
             if around is None:
                 return best
             best = around
@@ -270,12 +287,12 @@ class _RepeatFinder:
         tried = np.array(starts[k : k + TRIED], np.intp)
         tried = tried[at + FEWEST * (tried - at) <= end]
         for period in (tried[self._may_repeat(at, tried)] - at).tolist() if len(tried) else ():
-            run = self._tried(at, end, period)
+            run = self._candidate(at, end, period)
             if run is not None:
                 return run
         return None
 
-    def _tried(self, at: int, end: int, period: int) -> _Repeat | None:
+    def _candidate(self, at: int, end: int, period: int) -> _Repeat | None:
         if self._bad.get(period, -1) >= at:
             return None
         run = _Repeat(self, at, period, min(self._alike(at, period), end - period - at))
@@ -284,20 +301,20 @@ class _RepeatFinder:
         self._bad[period] = at + run.alike
         return None
 
-    def _around(self, inner: _Repeat, end: int, starts: list[int]) -> _Repeat | None:
+    def _enclosing_loop(self, inner: _Repeat, end: int, starts: list[int]) -> _Repeat | None:
         """Return a loop that contains another one. It may begin an iteration or two later than the inner loop."""
         k = bisect_left(starts, inner.stop)
         for start in starts[k : k + OUTER_TRIED]:
             period, at = start - inner.start, inner.start
             while at <= inner.start + 2 * period and at + FEWEST * period <= end:
-                run = self._tried(at, end, period)
+                run = self._candidate(at, end, period)
                 if run is not None and run.stop > inner.stop:
                     return run
                 at = self._bad.get(period, at) + 1
         return None
 
     def _alike(self, at: int, period: int) -> int:
-        """Return how many kernel calls from a position on may be like those a period later."""
+        """Return the number of kernel calls from a position on that may be like the kernel calls one period later."""
         count = len(self.kernel_calls) - period - at
         done, length = 0, 64
         while done < count:
@@ -387,11 +404,11 @@ class _Repeat:
     Args:
         finder: the finder with the kernel calls.
         start, period: the index of the first kernel call, and the number of calls of the body.
-        alike: the number of kernel calls that may be like those a period later.
+        alike: the number of kernel calls that may be like the kernel calls one period later.
 
     Attributes:
         count: the number of iterations whose operands have the same relations; stop: the end of the last one.
-        alike: the number of kernel calls whose operands have the same relations to those a period later.
+        alike: the number of kernel calls whose operands are related in the same way to the operands one period later.
     """
 
     def __init__(self, finder: _RepeatFinder, start: int, period: int, alike: int) -> None:
@@ -408,10 +425,10 @@ class _Repeat:
 
     def _verified(self, alike: int) -> int:
         finder, start, period = self._finder, self.start, self.period
-        works, farthest = finder.kernel_calls, FARTHEST * period
+        kernel_calls, farthest = finder.kernel_calls, FARTHEST * period
         for x in range(start, start + min(alike, period)):
             found = []
-            for k in range(len(works[x].args)):
+            for k in range(len(kernel_calls[x].args)):
                 relation = finder.relation(x, x + period, k)
                 if relation is None or (type(relation) is _Carried and relation.distance > farthest):
                     return x - start
@@ -426,9 +443,9 @@ class _Repeat:
     # -- buffers of results ----------------------------------------------------------------------------------------------
 
     def lay_out(self) -> bool:
-        """Give the results of all iterations common buffers; return False if these would take too much memory."""
-        works = self._finder.kernel_calls[self.start : self.start + self.period]
-        if all([work.loop.total >= LARGE for work in works]):
+        """Choose a common buffer for each result of all iterations. Return False if the buffers would take too much memory."""
+        kernel_calls = self._finder.kernel_calls[self.start : self.start + self.period]
+        if all([kernel_call.loop.total >= LARGE for kernel_call in kernel_calls]):
             return False  # a group is faster: it runs all iterations for a block of elements, in cache
         for j, relations in enumerate(self._relations):
             for relation in relations:
@@ -486,17 +503,19 @@ class _Repeat:
             ) * result.stride
 
     def local(self) -> set[Buffer]:
-        """Return the buffers that one allocation serves, since none of their values is live after its iteration."""
+        """Return the buffers that share one allocation for all iterations: none of their values is live after its iteration."""
         return {result.members[0] for result in self._results.values() if result.buffer is None}
 
     # -- the body --------------------------------------------------------------------------------------------------------
 
     def body(self, depth: int) -> list[KernelCall]:
         """Return the kernel calls of one iteration, with moving locations."""
-        works = self._finder.kernel_calls[self.start : self.start + self.period]
+        kernel_calls = self._finder.kernel_calls[self.start : self.start + self.period]
         return [
-            KernelCall(work.loop, [self._argument(j, k, relation, depth) for k, relation in enumerate(relations)])
-            for j, (work, relations) in enumerate(zip(works, self._relations, strict=True))
+            KernelCall(
+                kernel_call.loop, [self._argument(j, k, relation, depth) for k, relation in enumerate(relations)]
+            )
+            for j, (kernel_call, relations) in enumerate(zip(kernel_calls, self._relations, strict=True))
         ]
 
     def _argument(self, j: int, k: int, relation: OperandRelation, depth: int) -> LoopArgument:
@@ -560,16 +579,16 @@ def table_of(arrays: list[NumpyArray]) -> tuple[Buffer, int]:
     return buffer, stride
 
 
-def _keys(works: list[KernelCall]) -> list[int]:
-    """Return a number for each kernel call, equal for equal kernels whatever their operands."""
+def _keys(kernel_calls: list[KernelCall]) -> list[int]:
+    """Return a number for each kernel call. The numbers are equal for equal kernels, regardless of their operands."""
     numbers: dict[Any, int] = {}
     keys_by_loop: dict[int, int] = {}  # by identity
     keys = []
-    for work in works:
-        loop = work.loop
+    for kernel_call in kernel_calls:
+        loop = kernel_call.loop
         key = keys_by_loop.get(id(loop))
         if key is None:
-            head, tail = loop.words
+            head, tail = loop.code_parts
             content = (*head, None, *tail, None, *loop.itemsizes, loop.outputs, loop.elementwise, loop.in_place)
             key = keys_by_loop[id(loop)] = numbers.setdefault(content, len(numbers))
         keys.append(key)

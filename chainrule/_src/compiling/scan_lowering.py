@@ -3,7 +3,7 @@
 ``loop_body`` runs a :class:`ProgramLoop`: a program of one iteration, with a :class:`LoopOrder` of iterations and operands. The program is
 lowered to an :class:`Iteration`, whose inputs and outputs are *carried* from one iteration to the next, *mapped* (a slice of an array
 per iteration, stacked results), or *fixed*. A loop can be a step of a plan: its template has a :class:`ScanLoop` in place of an
-inner loop, which ``rolling`` expands to a :class:`~chainrule._src.compiling.rolling.Rolled`. Loop-invariant kernel calls are hoisted.
+inner loop, which ``rolling`` expands to a :class:`~chainrule._src.compiling.rolling.KernelLoop`. Loop-invariant kernel calls are hoisted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import laid_by
+from chainrule._src.arrays.any_array import ensure_strides
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Shape
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import KernelCall, group_kernel_calls
@@ -34,7 +34,7 @@ from chainrule._src.compiling.looped_lowering import add_kernel_calls
 from chainrule._src.compiling.loops import READ, WRITE, Template, Unlowered
 from chainrule._src.compiling.native_executor import Native, NativePlan
 from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
-from chainrule._src.compiling.rolling import Item, Rolled, moved
+from chainrule._src.compiling.rolling import Item, KernelLoop, moved
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowerer, Lowering, ResultLayout
 from chainrule._src.interpreters.same_bits import same_bits
@@ -197,7 +197,7 @@ class _Expansion:
         self._body += [self._relocated(kernel_call, per_iteration) for kernel_call in iteration.kernel_calls]
         self.items = [
             *_expand_items(self._before, depth),
-            Rolled(self._body, order.length, depth, per_iteration),
+            KernelLoop(self._body, order.length, depth, per_iteration),
             *[kernel_call for kernel_calls in after for kernel_call in kernel_calls],
         ]
 
@@ -374,19 +374,20 @@ class ProgramLoop:
             for k, x in zip(order.operand_indices, like, strict=True)
         ]
         slices = [k is not None and carried <= at < mapped for at, k in enumerate(order.operand_indices)]
-        given = [x if moves else laid_by(x, y.strides) for x, y, moves in zip(given, like, slices, strict=True)]
+        given = [x if moves else ensure_strides(x, y.strides) for x, y, moves in zip(given, like, slices, strict=True)]
         results = self._empty_results(order)
         stacks = results[len(order.finals) :]
         for i in range(order.length - 1, -1, -1) if order.reverse else range(order.length):
             now = [
-                laid_by(x[i, ...], y.strides) if moves else x for x, y, moves in zip(given, like, slices, strict=True)
+                ensure_strides(x[i, ...], y.strides) if moves else x
+                for x, y, moves in zip(given, like, slices, strict=True)
             ]
             outputs = self._plan.run(now, report)
             for stack, array in zip(
                 stacks, [*[outputs[k] for k in order.stacks], *[given[k] for k in order.saved]], strict=True
             ):
                 stack[i] = array
-            given[:carried] = [laid_by(x, y.strides) for x, y in zip(outputs[:carried], like, strict=False)]
+            given[:carried] = [ensure_strides(x, y.strides) for x, y in zip(outputs[:carried], like, strict=False)]
         for result, k in zip(results, order.finals, strict=False):
             result[...] = given[k]
         return results

@@ -91,7 +91,7 @@ class Simplified:
         same = self.same
         try:
             if call.step is not None:
-                key: tuple[Any, ...] = call.step.form, *[same.get(x, x) for x in operands(call)]
+                key: tuple[Any, ...] = call.step.form, *[same.get(x, x) for x in operand_vars(call)]
             else:
                 args = tuple([same.get(x, x) if type(x) is Var else argument_key(x, self.of) for x in call.args])
                 kwargs = argument_key(call.kwargs, self.of) if call.kwargs else ()
@@ -110,7 +110,7 @@ class Simplified:
         return self.same.get(var, var)
 
 
-def operands(call: TracedCall) -> list[Var]:
+def operand_vars(call: TracedCall) -> list[Var]:
     """Return the Vars among the arguments of a call, with repetitions."""
     found: list[Var] = []
     collect_instances(call.args, Var, found)
@@ -119,13 +119,13 @@ def operands(call: TracedCall) -> list[Var]:
 
 
 def _live(program: Program) -> list[tuple[TracedCall, list[Var]]]:
-    """Return the calls that outputs, writes or effects need, with the Vars among their arguments."""
+    """Return the calls on which outputs, writes or effects depend, with the Vars among their arguments."""
     needed: set[Var] = set(program.outputs)
     needed.update(value for _, value in program.writes)
 
     def operands_if_needed(call: TracedCall) -> list[Var] | None:
         if not call.pure or call.kept or not needed.isdisjoint(call.results) or _may_raise(call):
-            return [] if _needs_shape_only(call) else operands(call)
+            return [] if _needs_shape_only(call) else operand_vars(call)
         return None
 
     if native.LOOPS is not None:
@@ -158,7 +158,7 @@ def _may_raise(call: TracedCall) -> bool:
     if function in (np.power, operator.pow):  # integers to negative powers raise
         return all(var.dtype.kind in "iub" for var in call.results)
     if function in (operator.getitem, operator.setitem):
-        return any(var.shape for var in operands(call)[1:])
+        return any(var.shape for var in operand_vars(call)[1:])
     if isinstance(function, np.ufunc):
         return call.method == "reduceat"
     if function is np.where and len(call.args) + len(call.kwargs) == 1:  # the shape of the result depends on values
@@ -170,7 +170,7 @@ def _needs_shape_only(call: TracedCall) -> bool:
     """Return whether a call fills a small array with one number and reads only the shape of its operand."""
     if call.function not in LIKE or sum(var.array.nbytes for var in call.results) > FOLDED:
         return False
-    return len(operands(call)) == 1 and type(call.args[0]) is Var
+    return len(operand_vars(call)) == 1 and type(call.args[0]) is Var
 
 
 #: ufuncs that may raise for some values

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import lying_at
+from chainrule._src.arrays.any_array import view_at_offset
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params, Shape
 from chainrule._src.compiling.iteration import dense_strides, size_of_shape
 from chainrule._src.compiling.layout import (
@@ -44,7 +44,7 @@ class PlanStep:
 
     Attributes:
         call: the recorded call; None for copies to outputs and writes to inputs, which the plan adds.
-        function, args, kwargs: the call that Python makes, with BufferViews in place of arrays, including those that are written.
+        function, args, kwargs: the call that Python makes, with BufferViews in place of arrays, including output arrays.
         reads, writes: the BufferViews of operands and results.
         loose: whether the function returns new arrays, instead of writing into buffers.
         view: whether the step only makes a view. Native code skips it.
@@ -159,7 +159,7 @@ class Lowering:
         return value
 
     def _root(self, var: Var, kind: str, index: int = 0) -> BufferView:
-        """Give a Var a new buffer, and return its BufferView."""
+        """Make a new buffer for a Var, and return its BufferView."""
         array = var.array
         value = self.values[var] = self._new(kind, array.shape, array.strides, array.dtype)
         value.buffer.index = index
@@ -369,7 +369,7 @@ def callee(call: TracedCall) -> AnyFunction:
 def views_of(call: TracedCall, given: NumpyArray) -> tuple[AnyFunction, list[NumpyArray]] | None:
     """Return the function of a call whose results are views of its argument, and the views; None for other calls."""
     function, arrays = callee(call), [var.array for var in call.results]
-    if function is operator.getitem and not arrays[0].shape:  # NumPy copies an element, but a 0-d view will do
+    if function is operator.getitem and not arrays[0].shape:  # NumPy copies an element; a 0-d view has the same value
         function, arrays = element_view, [element_view(given, call.args[1])]
     return (function, arrays) if all([same_memory(array, given) for array in arrays]) else None
 
@@ -514,7 +514,7 @@ _VIEWS = """
     ascontiguousarray asanyarray
 """
 #: functions whose results can be views of their only array; shape and strides of the array decide
-VIEWS = {getattr(np, name) for name in _VIEWS.split() if hasattr(np, name)} | {operator.getitem, lying_at}
+VIEWS = {getattr(np, name) for name in _VIEWS.split() if hasattr(np, name)} | {operator.getitem, view_at_offset}
 
 #: NumPy functions that are reductions by a ufunc, and the ufunc
 REDUCTIONS = {

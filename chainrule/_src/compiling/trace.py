@@ -1,5 +1,7 @@
 """A program as integer arrays: one entry per call and one per array, so that passes need no Python object per call.
 
+``plan`` makes ``TraceArrays`` from a simplified program. ``loop_detection`` and ``looped_lowering`` read them.
+
 Each array of the program has a *slot*. The *root* of a view is the slot of the array that owns its memory. Calls of the
 same function with operands of the same layouts share a *signature*. Python numbers among the arguments are kept apart
 from it, so ``x * 0.1`` and ``x * 0.2`` have one signature.
@@ -30,7 +32,7 @@ _NOWHERE = Buffer(ARENA, 0)
 
 
 class TraceArrays:
-    """The calls of a simplified program, without those that only give views.
+    """The calls of a simplified program, without calls that only return views.
 
     Attributes:
         calls: the calls of the simplified program; index: for each of them its index in the trace, -1 for views.
@@ -165,7 +167,7 @@ class TraceArrays:
         return slot
 
     def _constant_slot(self, var: Var) -> int:
-        """Return the slot of a constant: that of an equal small constant, if there is one. Loops read it in each iteration."""
+        """Return the slot of a constant. Equal small constants share a slot, which loops read in each iteration."""
         array = var.array
         if array.size > MERGED_SIZE or array.dtype.hasobject:
             return self._new(var, CONSTANT)
@@ -334,6 +336,7 @@ def _differ_in_numbers_only(x: Template, y: Template) -> bool:
     if [(n.dtype, n.shape) for n in x.numbers] != [(n.dtype, n.shape) for n in y.numbers]:
         return False
     return all(
-        a is b or (a.words == b.words and a.args == b.args and a.itemsizes == b.itemsizes and a.outputs == b.outputs)
+        a is b
+        or (a.code_parts == b.code_parts and a.args == b.args and a.itemsizes == b.itemsizes and a.outputs == b.outputs)
         for a, b in zip(x.loops, y.loops, strict=True)
     )

@@ -22,7 +22,7 @@ from chainrule._src.compiling.guards.guards import same_value
 from chainrule._src.compiling.keys import keys_within
 from chainrule._src.compiling.memory_use import reachable_nbytes
 from chainrule._src.compiling.plan import ExecutionPlan
-from chainrule._src.compiling.simplify import operands
+from chainrule._src.compiling.simplify import operand_vars
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.interpreters.trace_types import Program, TracedCall, ValueGuard, Var
 from chainrule._src.messages.source_locations import Where
@@ -36,7 +36,7 @@ class UntracedBranch(Exception):
 
     Attributes:
         where: the source location that reads it.
-        kind: equal for calls that have read the same values so far.
+        kind: a key that is equal for calls that have read the same values so far.
     """
 
     def __init__(self, where: Where, kind: int) -> None:
@@ -47,12 +47,12 @@ class Segment:
     """The part of a trace from one value read to the next.
 
     Attributes:
-        calls: the recorded calls, until they are planned; prints: their fingerprints.
+        calls: the recorded calls, until they are planned; fingerprints: the fingerprints of the calls.
         guard: the value that Python reads at the end; None at the end of the function.
         branches: the following segments, by the bytes of the value.
         trace: the trace that ends here, or None.
-        plan: computes ``outputs`` from ``inputs``, both numbers of Vars. Sources have negative numbers, since a Var of one path
-            and a source of another may have the same number.
+        plan: computes ``outputs`` from ``inputs``, both numbers of Vars. Sources have negative numbers, because a Var of one path
+            and a source of another path may have the same number.
         strides: the strides of outputs for following segments.
         needs: the numbers of Vars of earlier segments that this segment and its branches read.
     """
@@ -105,7 +105,7 @@ class Tree:
         handled: the kinds that the function may handle itself.
         newest: the segments of the trace that was added last.
         hits: the number of lookups in a row that found a trace.
-        nbytes: about how many bytes the tree keeps alive.
+        nbytes: the approximate bytes that the tree keeps alive.
         shortcut: the shortcut into the tree; None if not tried, False if impossible.
     """
 
@@ -276,12 +276,12 @@ class Tree:
         return values
 
     def reach_end(self, values: dict[int, NumpyArray], report: Callable[[Any], None] | None = None) -> Segment:
-        """Run the segments up to the last one, as the values lead, and return the last one.
+        """Run the segments on the path of the values that Python reads, except the last one. Return the last one.
 
-        The last segment is not run: it alone has effects.
+        Only the last segment has effects, so the caller runs it.
 
         Raises:
-            Missing: no trace has read one of the values.
+            UntracedBranch: no trace has a branch for one of the values.
         """
         segment = self.root
         kind = hash(id(self.guard_sets))
@@ -469,27 +469,27 @@ def _numbers_of(calls: list[TracedCall]) -> tuple[dict[int, Var], set[int]]:
         found: tuple[dict[int, Var], set[int]] = native.LOOPS.numbers_of(calls)
         return found
     results = {var.number: var for call in calls for var in call.results}
-    return results, {var.number for call in calls for var in operands(call) if var.number not in results}
+    return results, {var.number for call in calls for var in operand_vars(call) if var.number not in results}
 
 
 def _is_view(call: TracedCall, var: Var) -> bool:
     """Return whether the result of a call shares memory with one of its operands."""
-    return len(call.results) == 1 and any(np.may_share_memory(var.array, x.array) for x in operands(call))
+    return len(call.results) == 1 and any(np.may_share_memory(var.array, x.array) for x in operand_vars(call))
 
 
 def _with_views(segment: Segment, views: dict[int, TracedCall]) -> list[TracedCall]:
-    """Return the calls of a segment, preceded by the calls of earlier segments that made the views which it reads.
+    """Return the calls of a segment, preceded by the calls of earlier segments that make its views.
 
     Views are made again in each segment: an array that one segment outputs to another gets a new layout, while the layout of
     a view depends on its base.
     """
     own = {var.number for call in segment.calls for var in call.results}
-    missing = [var.number for call in segment.calls for var in operands(call) if var.number not in own]
+    missing = [var.number for call in segment.calls for var in operand_vars(call) if var.number not in own]
     if segment.trace is not None:
         missing += [var.number for var in segment.trace.outputs() if var.number not in own]
     repeated: dict[int, TracedCall] = {}
     for number in missing:
         if number in views and number not in repeated:
             repeated[number] = views[number]
-            missing += [var.number for var in operands(views[number])]
+            missing += [var.number for var in operand_vars(views[number])]
     return [*[repeated[number] for number in sorted(repeated)], *segment.calls]

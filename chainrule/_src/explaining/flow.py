@@ -74,12 +74,12 @@ def flow_of(plan: JSONObject, *, detailed: int) -> Flow:
             why = "too large to embed" if seed["truncated"] else "complex"
             flow.off = f"editing is off: the gradient of {plan['values'][name]['name']} is {why}"
             return flow
-    room = ENTRIES
+    remaining_entries = ENTRIES
     for at, step in enumerate(plan["steps"]):
         for j, arrow in enumerate(step["arrows"]):
-            found = _local(step, arrow, room)
+            found = _local(step, arrow, remaining_entries)
             if isinstance(found, LocalMap):
-                room -= len(found.values)
+                remaining_entries -= len(found.values)
                 flow.maps[at, j] = found
             else:
                 flow.why_not[at, j] = found
@@ -96,7 +96,7 @@ def numbers_of_array(array: JSONObject) -> np.ndarray | None:
     return None if array["truncated"] or not is_real(numbers) else np.array(numbers, dtype=float)
 
 
-def _local(step: JSONObject, arrow: JSONObject, room: int) -> LocalMap | str:
+def _local(step: JSONObject, arrow: JSONObject, remaining_entries: int) -> LocalMap | str:
     """Return the map of an arrow if it reproduces the recorded numbers, else the reason why there is none."""
     upstream, downstream = numbers_of_array(step["upstream"]), numbers_of_array(arrow["downstream"])
     if len(step["outputs"]) > 1:
@@ -109,7 +109,7 @@ def _local(step: JSONObject, arrow: JSONObject, room: int) -> LocalMap | str:
     if upstream is None or downstream is None or not is_real(numbers):
         return "its numbers are complex or too many"
     found = LocalMap.of(np.array(numbers, dtype=float).reshape(upstream.size, downstream.size))
-    if len(found.values) > room:
+    if len(found.values) > remaining_entries:
         return "the Jacobians of this pass are too large to embed all of them"
     if not numbers_agree(found.pull(upstream), downstream):
         return "its result differs from the Jacobian's product (a hook changed it, or it is rounded)"

@@ -180,16 +180,16 @@ def _derivation(plan: JSONObject) -> Iterator[str]:
     for step, j, arrow in arrows:
         sums.setdefault(arrow["input"], []).append((f"a{step['index']}.{j}", arrow["downstream"]))
     several = {key: parts for key, parts in sums.items() if len(parts) > 1}
-    room = max(DERIVED - len(plan["seed"]) - min(len(several), 3), 4)
+    line_count = max(DERIVED - len(plan["seed"]) - min(len(several), 3), 4)
     for key, seed in plan["seed"].items():
         bar = name_math(sections.symbol_of(plan["values"][key]), bar=True)
         tag = ("ones" if seed["shape"] else "one") if plan["default_seed"] else "you supplied it"
         yield f"<span class='eq'>{bar}{_inline(seed, f's.{key}')}</span>{_tag(tag)}"
-    hidden = len(arrows) - room + 1 if len(arrows) > room else 0
+    hidden = len(arrows) - line_count + 1 if len(arrows) > line_count else 0
     for at, (step, j, arrow) in enumerate(arrows):
-        if hidden and at == room // 2:
+        if hidden and at == line_count // 2:
             yield f"<a href='#steps'>… {hidden} more equations, below</a>"
-        if not hidden or not room // 2 <= at < room // 2 + hidden:
+        if not hidden or not line_count // 2 <= at < line_count // 2 + hidden:
             short = _inline(arrow["downstream"], f"a{step['index']}.{j}")
             link = f"<a class='tag' href='#step-{step['index']}'>{escape(step['call'] or step['op'])}</a>"
             yield f"<span class='eq'>{sections.rule_html(arrow)}{short}</span>{link}{sections.arrow_note(arrow)}"

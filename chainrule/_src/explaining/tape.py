@@ -46,15 +46,15 @@ class Tape:
                     self.readers.setdefault(edge, []).append(i)
         self.about: dict[object, About] = {}
         for tensor in tensors:
-            self._learn(tensor._edge, tensor._raw)
+            self._note_shape(tensor._edge, tensor._raw)
         for found in names.found:
-            self._learn(getattr(found.thing, "_edge", None), getattr(found.thing, "_raw", None))
+            self._note_shape(getattr(found.thing, "_edge", None), getattr(found.thing, "_raw", None))
         for leaf in self.leaves:
-            self._learn(leaf, leaf.data)
+            self._note_shape(leaf, leaf.data)
         self._read_nodes()
         self._compute()
 
-    def _learn(self, edge: object, data: Any) -> None:
+    def _note_shape(self, edge: object, data: Any) -> None:
         shape = getattr(data, "shape", None)
         if edge is not None and shape is not None:
             self.about[edge] = (tuple(shape), data.dtype)
@@ -75,7 +75,7 @@ class Tape:
                         about[ref()] = (tuple(made[0]), made[1])
             for edge, value in saved_values(node, node.saved):
                 if edge is node or edge not in about:
-                    self._learn(edge, value)
+                    self._note_shape(edge, value)
             in_avals = node.in_avals
             if in_avals is not None:
                 for edge, aval in zip(node.edges, in_avals):
@@ -97,7 +97,7 @@ class Tape:
                 continue
             value = compute_value(node, self._stand_ins(node))
             if value is not None:
-                self._learn(node, value)
+                self._note_shape(node, value)
 
     def _stand_ins(self, node: Node) -> list[Any]:
         """Return zero-stride zeros with the operands' shapes; None for unknown shapes."""

@@ -4,8 +4,8 @@
 operation once, on the payload, by the primitive's batching rule. The payload can be an array, a tensor or another
 array-like of a lower level.
 
-A value that all examples share is ``shared``: its payload has no mapped axis. Operations on shared values run once,
-without a batching rule.
+If all examples share a value, it is ``shared``: its payload has no mapped axis. Operations on shared values run once,
+without a batching rule. ``vmap`` makes the values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.any_array import scalar_to_array
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, Params, TensorLike
 from chainrule._src.messages import errors
@@ -243,7 +243,7 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
 def _batched(x: Any, level: Any, shared: bool) -> Batched:
     if type(x) is Batched and x.level == level:  # a custom Function decides which of its outputs are shared
         return x
-    return Batched(unscalar(x), level, shared)
+    return Batched(scalar_to_array(x), level, shared)
 
 
 INTERPRETERS[Batched] = _handle

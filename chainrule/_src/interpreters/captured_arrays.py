@@ -87,8 +87,8 @@ class CapturedArrays:
         narrow: whether the trace has arrays of a dtype below float64 (float32, float16, complex64).
         argument_numbers: numbers of the Vars of arguments.
         plain_arrays: id of a plain array of the program -> the array.
-        elements: the Var of a number in a container -> its source.
-        overwritten: by id, the owners of memory of several tensors, as by ``.data``, that was written through one of them.
+        elements: the Var of a number in a container -> the source of the number.
+        overwritten: id of the owner of memory -> the owner, if several tensors have the memory (as by ``.data``) and one wrote into it.
     """
 
     def __init__(self) -> None:
@@ -304,9 +304,9 @@ class CapturedArrays:
                 self.note_holder(tensor, value)
 
     def check_shared(self, tensor: Tensor) -> None:
-        """Raise if a tensor that is being written shares memory with another tensor that will not get the new values.
+        """Raise if a written tensor shares memory with another tensor, which does not get the new values.
 
-        A transformation may return arrays that it got, in other tensors.
+        A transformation may return its input arrays in other tensors.
         """
         whole = whole_of(tensor)
         if type(whole._raw) is not Traced:
@@ -330,7 +330,7 @@ class CapturedArrays:
                 )
 
     def check_saved(self, saved: Any) -> None:
-        """Raise if a node saved memory that was written through ``.data``: eager code reads the new values, the trace the old."""
+        """Raise if a node saved memory that was written through ``.data``: eager code reads the new values, the trace the old ones."""
         if isinstance(saved, tuple):
             for part in saved:
                 self.check_saved(part)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.any_array import scalar_to_array
 from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.interpreters.primal import WithPrimal
 from chainrule._src.messages import errors
@@ -167,7 +167,7 @@ def _dual(prim: Primitive, out: Any, tangent: Any, level: int) -> Any:
         tangents = (None,) * len(out) if tangent is None else tangent
         return tuple(_dual(prim, o, t, level) for o, t in zip(out, tangents, strict=True))
     if type(out) is not ndarray:
-        out = unscalar(out)
+        out = scalar_to_array(out)
     if tangent is not None:
         if out.dtype.kind not in "fc":
             check_has_derivative(prim, out)
@@ -177,9 +177,9 @@ def _dual(prim: Primitive, out: Any, tangent: Any, level: int) -> Any:
 
 
 def like_value(tangent: Any, out: Any) -> Any:
-    """Return a tangent as an array of the value's dtype."""
+    """Return a tangent in the dtype of the value."""
     if type(tangent) is not ndarray:
-        tangent = unscalar(tangent)
+        tangent = scalar_to_array(tangent)
     if tangent.dtype != out.dtype and out.dtype.kind != "c":
         tangent = np.real(tangent) if tangent.dtype.kind == "c" else tangent
         tangent = tangent.astype(out.dtype)

@@ -1,4 +1,7 @@
-"""Exception handling of a traced program: the floating-point error state (``np.errstate``), and ``try`` blocks."""
+"""Exception handling of a traced program: the floating-point error state (``np.errstate``), and ``try`` blocks.
+
+``Recorder`` makes an ``ErrorState`` at the start of a trace, and compares it with the state at each NumPy call.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ class ErrorState:
     """The floating-point error state at the start of a trace, to compare with the current one.
 
     Attributes:
-        looked_at: whether the program may detect floating-point exceptions of the current call.
+        exceptions_handled: whether the program may detect floating-point exceptions of the current call.
     """
 
-    __slots__ = ("_errors", "_filters", "_known", "_modes", "_shown", "looked_at")
+    __slots__ = ("_errors", "_filters", "_known", "_modes", "_shown", "exceptions_handled")
 
     def __init__(self) -> None:
-        self.looked_at = False
+        self.exceptions_handled = False
         self._errors = fp_warnings.users_error_state()
         self._known: object = None  # a value of NumPy's context variable that is known to mean the initial error state
         self._modes = fp_warnings.user_error_modes()
@@ -44,7 +47,7 @@ class ErrorState:
         return False
 
     def differences(self) -> tuple[set[str], set[str]]:
-        """Return the kinds of exceptions that are ignored now, and those that are handled differently than at the start."""
+        """Return two sets of kinds of exceptions: ignored now, and handled differently than at the start."""
         if warnings.filters is not self._filters or _shown() is not self._shown:
             return set(), set(self._modes)
         modes = fp_warnings.user_error_modes()

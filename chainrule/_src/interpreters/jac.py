@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.any_array import scalar_to_array
 from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.interpreters.primal import WithPrimal
@@ -68,7 +68,7 @@ class JacStep:
         """Raise if the memory of a constant operand has been written since.
 
         Raises:
-            RuntimeError: it has been written, so its values are not the ones that the step used.
+            RuntimeError: the memory was written, so the values differ from the values that the step used.
         """
         if self.seq > CLOCK.latest:
             return
@@ -82,7 +82,7 @@ class JacStep:
 
 @functools.cache
 def _unread(prim: Primitive) -> frozenset[str]:
-    """Return the names of the operands on whose values no derivative of the primitive depends."""
+    """Return the names of the operands whose values no derivative of the primitive reads."""
     if prim.kind == "linear":
         return frozenset(prim.vjps)
     if prim.kind == "elementwise":
@@ -144,10 +144,10 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
             primals[i] = saveable_array(primals[i])
     if not isinstance(out, tuple):
         if type(out) is not ndarray:
-            out = unscalar(out)
+            out = scalar_to_array(out)
         step = JacStep(prim, primals, origins, (out,), params) if has_jacobian and dtype_of(out).kind in "fc" else None
         return Jac(out, None if step is None else (step, 0), own_level)
-    outs = tuple([x if type(x) is ndarray else unscalar(x) for x in out])
+    outs = tuple([x if type(x) is ndarray else scalar_to_array(x) for x in out])
     step = JacStep(prim, primals, origins, outs, params) if has_jacobian else None
     return tuple(
         [

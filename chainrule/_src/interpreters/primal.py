@@ -1,4 +1,7 @@
-"""The base class of ``Dual`` and ``Jac``: a value, with information about its derivative."""
+"""The base class of ``Dual`` and ``Jac``: a value, with information about its derivative.
+
+``dual`` and ``jac`` derive from it.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Traced NumPy calls with operands that are no arrays in eager code: Python floats, NumPy scalars, memory to write into.
 
-In a trace they are functions of arrays only (``Rebuilt``, ``OnFloats``), which convert the operands back in each call.
+``Recorder`` records such a call as a function of arrays only (``Rebuilt``, ``OnFloats``), which converts the operands back in each call.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLik
 ndarray = np.ndarray
 
 
-class Place:
+class ArrayPlaceholder:
     """A placeholder among arguments for the array at an index."""
 
     __slots__ = ("at",)
@@ -32,7 +32,7 @@ class Rebuilt:
     """A call as a function of its arrays.
 
     Attributes:
-        function, args, kwargs: the function and its arguments, with a ``Place`` for each array.
+        function, args, kwargs: the function and its arguments, with a ``ArrayPlaceholder`` for each array.
         floats: the indices of arrays that are Python floats in eager code.
         scalars: the indices of arrays that are NumPy scalars in eager code.
         written: the indices of arrays that the function writes into: it gets copies of them, which are the results.
@@ -68,9 +68,9 @@ class Rebuilt:
 
 
 def _filled(x: Any, parts: list[AnyArray]) -> Any:
-    """Return arguments with each ``Place`` replaced by its array."""
+    """Return arguments with each ``ArrayPlaceholder`` replaced by its array."""
     kind = type(x)
-    if kind is Place:
+    if kind is ArrayPlaceholder:
         return parts[x.at]
     if kind is tuple or kind is list:
         return kind([_filled(item, parts) for item in x])

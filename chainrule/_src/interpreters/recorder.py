@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import lying_at, overlaps_itself, same_strides, with_strides
+from chainrule._src.arrays.any_array import overlaps_itself, same_strides, view_at_offset, with_strides
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.interpreters.captured_arrays import CapturedArrays, memory_key
 from chainrule._src.interpreters.error_state import FLOATING_POINT, ErrorState, is_tried
-from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, Place, Rebuilt
+from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, ArrayPlaceholder, Rebuilt
 from chainrule._src.interpreters.same_bits import multiplies_alike, same_bits
 from chainrule._src.interpreters.templates import (
     MAX_TEMPLATES,
@@ -96,7 +96,7 @@ class Recorder(CapturedArrays):
         self.written_array: weakref.ref[Tensor] | None = None
         self.lost_view = ""
         self._view_function: AnyFunction | None = None  # its result is a view in eager code
-        self._around = ErrorState()
+        self._error_state = ErrorState()
         self._error_state_changes = 0  # the number of calls in another error state than that of the first call
         self.depth = 0
         self.with_arrays = False
@@ -142,13 +142,13 @@ class Recorder(CapturedArrays):
                 whole = self.bases[id(base)] = self.new(base)
             offset = key[0][0] - base.__array_interface__["data"][0]
             args = Traced(whole, self.level), offset, array.shape, array.strides
-            var = self.parts[key] = self.append_call(lying_at, "", args, {}, (array,), False).var
+            var = self.parts[key] = self.append_call(view_at_offset, "", args, {}, (array,), False).var
             self.checksums.append((var, digest(array)))
         return var
 
     def drop(self, begin: int) -> None:
         """Remove the calls from index ``begin`` on, except views of arrays from outside, which may be used again."""
-        self.calls[begin:] = [call for call in self.calls[begin:] if call.function is lying_at]
+        self.calls[begin:] = [call for call in self.calls[begin:] if call.function is view_at_offset]
 
     def traced(self, data: object) -> Traced:
         return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level, plain=True)
@@ -266,8 +266,8 @@ class Recorder(CapturedArrays):
 
     def _run(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Any:
         """Call a function on arrays. Note exceptions that depend on values: the program may handle them and branch."""
-        self._around.looked_at = False
-        if self._around.changed():
+        self._error_state.exceptions_handled = False
+        if self._error_state.changed():
             self._error_state_changes += 1
             self._check_fp_exceptions(function, args, kwargs)
         self.failed = None
@@ -285,10 +285,10 @@ class Recorder(CapturedArrays):
 
     def _check_fp_exceptions(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> None:
         """Note the current floating-point error state. Refuse to record if the call raises a flag that the program handles."""
-        ignored, handled = self._around.differences()
+        ignored, handled = self._error_state.differences()
         self.ignored |= ignored
         self.handled |= handled
-        self._around.looked_at = bool(handled)
+        self._error_state.exceptions_handled = bool(handled)
         if not handled or self._drawing or (type(function) is PrimitiveFunction and not function.prim.listed):
             return
         kinds: list[str] = []
@@ -301,7 +301,7 @@ class Recorder(CapturedArrays):
             self.refuse_for_now("it handles a floating-point exception")
 
     def note_handled_exception(self, error: Exception) -> None:
-        """Note that the program handles an exception. One raised by this package may be a different one in eager code."""
+        """Note that the program handles an exception. Refuse exceptions of this package, which may differ from those in eager code."""
         modules, trace = set(), error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code is Recorder._run.__code__:
@@ -370,7 +370,7 @@ class Recorder(CapturedArrays):
     def _with_floats(
         self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params
     ) -> tuple[AnyFunction, str, tuple[Any, ...], Params]:
-        """Return a call in which Python floats have the dtype, or are the floats, that they are for the function."""
+        """Return a call in which Python floats have the dtype that the function gives them, or are converted back to floats."""
         if not self.weak or not any(map(self._is_weak, flat_leaves((args, kwargs)))):
             return function, method, args, kwargs
         if method == "__call__" and not kwargs:
@@ -391,14 +391,14 @@ class Recorder(CapturedArrays):
         """
         arrays: list[Traced] = []
 
-        args, kwargs = self._with_places(args, arrays), self._with_places(kwargs, arrays)
+        args, kwargs = self._with_placeholders(args, arrays), self._with_placeholders(kwargs, arrays)
         floats = tuple([i for i, x in enumerate(arrays) if self._is_weak(x)])
         scalars = tuple([i for i, x in enumerate(arrays) if self.is_scalar(x) and i not in floats])
-        written_indices = tuple([self._with_places(x, arrays).at for x in written])
+        written_indices = tuple([self._with_placeholders(x, arrays).at for x in written])
         return Rebuilt(function, args, kwargs, floats, scalars, written_indices), "", tuple(arrays), {}
 
-    def _with_places(self, x: Any, arrays: list[Traced]) -> Any:
-        """Return an argument with each array replaced by its ``Place``, an index in ``arrays``; append new arrays."""
+    def _with_placeholders(self, x: Any, arrays: list[Traced]) -> Any:
+        """Return an argument with each array replaced by its ``ArrayPlaceholder``, an index in ``arrays``; append new arrays."""
         kind = type(x)
         if kind is ndarray:
             x, kind = self.traced(x), Traced
@@ -406,12 +406,16 @@ class Recorder(CapturedArrays):
             index = next((i for i, other in enumerate(arrays) if other.var is x.var), None)
             if index is None:
                 arrays.append(x)
-            return Place(len(arrays) - 1 if index is None else index)
+            return ArrayPlaceholder(len(arrays) - 1 if index is None else index)
         if kind is tuple or kind is list:
-            return kind([self._with_places(item, arrays) for item in x])
+            return kind([self._with_placeholders(item, arrays) for item in x])
         if kind is dict:
-            return {name: self._with_places(item, arrays) for name, item in x.items()}
-        return slice(*[self._with_places(item, arrays) for item in (x.start, x.stop, x.step)]) if kind is slice else x
+            return {name: self._with_placeholders(item, arrays) for name, item in x.items()}
+        return (
+            slice(*[self._with_placeholders(item, arrays) for item in (x.start, x.stop, x.step)])
+            if kind is slice
+            else x
+        )
 
     def _is_weak(self, x: object) -> bool:
         return type(x) is Traced and x.var.number in self.weak
@@ -438,7 +442,7 @@ class Recorder(CapturedArrays):
         call.step = None
         note_frame(call, sys._getframe(1))
         code = call.code
-        call.kept = self._around.looked_at or bool(
+        call.kept = self._error_state.exceptions_handled or bool(
             code is not None and code.co_exceptiontable and is_tried(code, call.lasti)
         )
         self.calls.append(call)
@@ -518,7 +522,7 @@ class Recorder(CapturedArrays):
         return data.dtype.type if data.var.number in self.scalars else ndarray
 
     def is_buffer(self, tensor: Tensor) -> bool:
-        """Return whether the tensor is that of an Array being written into that is a plain array in eager code."""
+        """Return whether the tensor belongs to the written Array (``written_array``), which is a plain array in eager code."""
         base = base_of(tensor)
         written = None if self.written_array is None else self.written_array()
         if written is None or not (written is tensor or written is base):
@@ -671,7 +675,7 @@ class Recorder(CapturedArrays):
         return result
 
     def pull_back(self, node: Node, g: Any, saved: Any, edges: Edges, location: object) -> Any:
-        """Run the VJP rule of a node on traced values: by its template, or by calling the rule.
+        """Run the VJP rule of a node on traced values: append the calls of its template, or call the rule.
 
         Args:
             location: the backward pass, whose source location the calls get.
@@ -692,13 +696,13 @@ class Recorder(CapturedArrays):
         return grads
 
     def _state(self) -> tuple[int, tuple[object, ...]]:
-        """Return the number of calls, and the state that a primitive must not change if its calls are to get a template."""
+        """Return the number of calls, and the state that a primitive with a template does not change."""
         return len(self.calls), (len(self.guards), self._error_state_changes, self.refusal, self.data_dependent_error)
 
     def _add_template(
         self, key: bytes, prim: Primitive, operands: object, results: object, before: tuple[int, tuple[object, ...]]
     ) -> None:
-        """Store the template of the calls since the state ``before``, if it is not the first time that the key occurs."""
+        """Store the template of the calls since the state ``before``, at the second occurrence of the key."""
         begin, state = before
         if len(TEMPLATES) > MAX_TEMPLATES:
             clear_templates()
@@ -862,7 +866,7 @@ _MAX_ENTRIES = 4096
 
 
 def _is_derived(node: Node) -> bool:
-    """Return whether the pullback of a node is the one of its primitive, which may be compiled since the node was made."""
+    """Return whether the pullback of a node is that of its primitive, which may have been compiled after the node was made."""
     return node.pullback is node.prim.pullback or node.pullback.__module__ == kinds.__name__
 
 

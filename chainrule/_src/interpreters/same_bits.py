@@ -1,4 +1,7 @@
-"""Comparison of results bit for bit: of arrays, and of ``np.dot`` with ``np.matmul``. A plan must repeat bits exactly."""
+"""Compare results bit for bit: two arrays, or ``np.dot`` with ``np.matmul``. A plan must repeat bits exactly.
+
+``recorder`` and the modules of ``compiling`` call ``same_bits`` and ``multiplies_alike``.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def multiplies_alike(function: AnyFunction, x: AnyArray, y: AnyArray) -> bool:
     return x.size + y.size < _SMALL_PRODUCT or same_bits(x.dot(y), x @ y)
 
 
-#: maximal number of elements of a matrix for which products of a vector and the matrix are compared
+#: maximum number of elements of a matrix for which products of a vector and the matrix are compared
 _TRIED_PRODUCT = 1 << 16
 #: number of elements of two arrays below which products are compared once per layout, rather than each time
 _SMALL_PRODUCT = 1 << 12

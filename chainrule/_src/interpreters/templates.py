@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import lying_at, overlaps_itself
+from chainrule._src.arrays.any_array import overlaps_itself, view_at_offset
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.interpreters.rebuilt import Rebuilt
 from chainrule._src.interpreters.trace_types import PrimitiveFunction, TracedCall, Var, argument_key, collect_instances
@@ -78,16 +78,16 @@ class _NoTemplate(Exception):
 
 
 def clear_templates() -> None:
-    """Forget all templates."""
+    """Remove all templates."""
     TEMPLATES.clear()
     _FORMS.clear()
 
 
 def template_of(calls: Sequence[TracedCall], operands: object, results: object, begin: int) -> tuple[Any, ...] | None:
-    """Return the template of the calls from index ``begin`` on, which computed ``results`` from ``operands``; None if there is none.
+    """Return a template of the calls from index ``begin`` on, which computed ``results`` from ``operands``, or None.
 
     Args:
-        operands: what the key of the template was made of: traced values and other objects, nested in containers.
+        operands: the objects in the key of the template: traced values and others, nested in containers.
         results: traced values and None, nested in tuples.
     """
     indices: dict[Var, int] = {}
@@ -122,7 +122,7 @@ def passes_arrays(function: AnyFunction, args: tuple[object, ...]) -> bool:
 def _step(call: TracedCall, indices: dict[Var, int]) -> TemplateStep:
     """Return a call with a TemplateItem for each Var, as ``native/templates.c`` reads it."""
     function = call.function
-    if function is lying_at or type(function) is Rebuilt:
+    if function is view_at_offset or type(function) is Rebuilt:
         raise _NoTemplate
     used: list[int] = []
     args, kwargs = _spec(call.args, indices, used), _spec(call.kwargs, indices, used)
@@ -176,7 +176,7 @@ def _output(x: Any, indices: dict[Var, int]) -> Any:
 
 
 def without_overlap(part: AnyArray, operands: object) -> AnyArray:
-    """Copy a result whose elements share memory, unless it is a view of an operand: in other calls its elements may differ."""
+    """Copy a result whose elements share memory, unless it is a view of an operand. Its elements may differ in other calls."""
     if type(part) is not np.ndarray or not overlaps_itself(part):
         return part
     if any(type(x) is np.ndarray and np.may_share_memory(part, x) for x in flat_leaves(operands)):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import in_one, is_recorded
+from chainrule._src.arrays.any_array import call_as_one_operation, is_recorded
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.jacobians.assemble import CsrMatrix, EntryPattern, scatter_rows
@@ -71,7 +71,9 @@ def multiply_unsorted(a: CsrMatrix, b: CsrMatrix) -> CsrMatrix:
             return _by_scipy(tools, a, b)
         if is_recorded(a.data) or is_recorded(b.data):
             product = FixedProduct(a, b)
-            return CsrMatrix(product.indptr, product.indices, in_one(product.data, a.data, b.data), product.shape)
+            return CsrMatrix(
+                product.indptr, product.indices, call_as_one_operation(product.data, a.data, b.data), product.shape
+            )
     return _by_entries(a, b)
 
 

@@ -1,4 +1,4 @@
-"""The C extension ``_loops``: import it, check it, and re-export what other packages use.
+"""The C extension ``_loops``: import it, check it, and re-export the names that other packages use.
 
 ``Runner`` runs compiled programs, ``ParallelUfunc`` splits large ufunc calls among threads, and ``LOOPS`` is the extension module, which
 ``tape.eager`` connects for eager operations and backward passes. If the extension was not built, does not fit this NumPy, or is disabled by
@@ -71,7 +71,7 @@ except (ImportError, AttributeError, RuntimeError) as problem:  # RuntimeError: 
 
 
 def _difference(ufunc: np.ufunc, types: str) -> str:
-    """Return how the direct call of an inner loop differs from NumPy, or "" if it does not."""
+    """Return a description of the difference between a direct call of an inner loop and NumPy; "" if there is none."""
     if len(ufunc.types) != ufunc.ntypes or types not in ufunc.types:
         return f"{ufunc.__name__} of NumPy {np.__version__} has no loop {types}"
     address = loop(ufunc, ufunc.types.index(types))

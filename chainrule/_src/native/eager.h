@@ -45,7 +45,7 @@ typedef struct {
     Py_ssize_t leaf_tensor, leaf_grad, leaf_hooks, leaf_added, leaf_passes, leaf_seq;                /* Leaf */
     Py_ssize_t view_base, view_last, view_origin, view_before;                                       /* View */
     Py_ssize_t latest;                                                                               /* the clock of writes */
-    Py_ssize_t written_count, written_times, written_last;                                           /* Written */
+    Py_ssize_t written_count, written_times, written_last;                                           /* WriteRecord */
     Py_ssize_t where_code, where_lasti, cut_kind, cut_sources, cut_where;                            /* Where and Cut */
     Py_ssize_t prim_pullback, prim_op, prim_tied, prim_kind, prim_listed, prim_save_from, prim_name, prim_jvp, prim_batch; /* Primitive */
     PyArray_Descr *dtypes[3];                                                                        /* float, double, bool */
@@ -177,7 +177,7 @@ typedef struct {
 } SourceLocation;
 extern const SourceLocation current_frame;
 
-/* Note the user's source location in two slots of an object, as messages.places.note_frame does. */
+/* Note the user's source location in two slots of an object, as note_frame of messages/source_locations.py does. */
 int note_location(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, SourceLocation location);
 /* Read the offsets of slots of a Python class. The list ends with a NULL name. -1 with an error */
 typedef struct {
@@ -190,7 +190,7 @@ int find_slots(PyTypeObject *type, const SlotOffset *slots);
    pullback: NULL for None. new_tensor steals data and edge. */
 PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObject *edges, PyObject *saved, PyObject *in_avals, SourceLocation location);
 PyObject *new_tensor(PyObject *data, PyObject *edge, PyObject *cut);
-/* Make the result of an operation that is not recorded, as dispatch._unrecorded does: a tensor (steals data). */
+/* Make the result of an operation that is not recorded, as tape.unrecorded.unrecorded_tensors does: a tensor (steals data). */
 PyObject *unrecorded_result(PyObject *data, PyObject *prim, PyObject *const *args, Py_ssize_t n, int mode, SourceLocation location);
 PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, SourceLocation location);
 PyObject *user_line(SourceLocation location); /* a Where or None */
@@ -207,7 +207,7 @@ enum { NO_STATISTIC, VARIANCE, DEVIATION, NORM, LOG_SUM_EXP, SCAN_SUM, SCAN_PROD
 #define MAX_SAVED 4
 typedef struct Variant Variant;
 
-/* The C form of a Primitive: what it saves, and its value and VJP rules as programs, which are traced at first use. */
+/* The C form of a Primitive: its saved operands, and its value and VJP rules as programs, which are traced at first use. */
 typedef struct {
     PyObject_HEAD
     PyObject *prim;
@@ -241,7 +241,7 @@ int all_axes(PyObject *params, int ndim); /* whether a reduction's parameters re
 PyObject *op_value(Op *op, PyObject *const *raw, int n, PyObject *params);
 PyObject *saved_of(const Op *op, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result);
 PyObject *avals_of(const Op *op, PyObject *const *raw, int n, PyObject *result);
-/* What dispatch.bind returns for tensors of arrays and numbers. `out`: the value if it is known, or NULL; mode: from current_mode(). With TRACES
+/* Return the result of dispatch.bind for tensors of arrays and numbers. `out`: the value if it is known, or NULL; mode: from current_mode(). With TRACES
    the tensors hold traced values, and `out` is not used. NULL without an error: slow path. */
 PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int mode, SourceLocation location);
 

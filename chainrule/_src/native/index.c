@@ -1,6 +1,6 @@
 /* Index a tensor. Integers, slices, None and an ellipsis give a view of its memory. One array of integers among full slices gives a copy.
 
-   The slow path handles all other indices, and those that NumPy warns about or rejects. operation.c calls index_tensor(). */
+   The slow path handles all other indices, and indices that NumPy warns about or rejects. operation.c calls index_tensor(). */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC

@@ -10,7 +10,7 @@
 static PyObject *python_note_write, *new_record, *lock, *try_lock, *unlock;
 static PyTypeObject *lender_type;
 
-enum { MAX_WRITE_TIMES = 64 }; /* number of recent write times, _KEPT of tape/versions.py */
+enum { MAX_WRITE_TIMES = 64 }; /* number of recent write times, _MAX_TIMES of tape/versions.py */
 
 /* ---- the record of writes */
 

@@ -10,7 +10,7 @@
 typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 
 /* The version of the code format and of the functions that Python calls. native/code.py has the same number. */
-#define VERSION 13
+#define VERSION 14
 
 #define MAX_ARGS 32
 #define MAX_OUTER 64
@@ -50,7 +50,7 @@ typedef struct {
 const char *check_code(const npy_intp *code, npy_intp start, npy_intp stop, npy_intp nbases, CodeStats *survey);
 #define FAILED 16
 /* Run the steps in [start, stop). Return the floating-point exceptions as NumPy's bits (divide 1, over 2, under 4, invalid 8),
-   plus FAILED if a kernel that may fail did. `bases` must have room for stats.nbases pointers. */
+   plus FAILED if a kernel that may fail did. `bases` must have CodeStats.nbases elements. */
 int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char **bases);
 /* The same for a range of whole steps, without clearing exceptions before and reading them after the last step. */
 int run_steps(const npy_intp *step, const npy_intp *end, char **bases);

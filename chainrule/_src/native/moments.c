@@ -103,7 +103,7 @@ static void add_up(Reduction *r, const char *x, char *to) {
 
 static int are_finite(int kind, const char *x, npy_intp n) { return kind ? between_double((const double *)x, n, -HUGE_VAL, HUGE_VAL) : between_float((const float *)x, n, -HUGE_VAL, HUGE_VAL); }
 
-/* ---- reductions: 1 done, 0 slow path. `scratch` has room for x and the result. */
+/* ---- reductions: 1 done, 0 slow path. `scratch` has the size of x and the result together. */
 
 static int variance(Reduction *r, char *scratch, int root) {
     npy_intp count = r->outer * r->inner, size = count * r->n;

@@ -21,7 +21,7 @@
    IN_PLACE: the value of an elementwise op is written into the first operand.
    ASSIGN: a number, or the elements of another tensor, are written into a tensor.
    CACHED_METHOD: a method of Array, whose ops and parameters are in the dispatch cache.
-   ARRAY_FUNCTION: __array_function__, the same for the functions of a table.
+   ARRAY_FUNCTION: __array_function__, as CACHED_METHOD for the functions of a table.
    INDEX: a tensor or Array at an index. */
 enum { ELEMENTWISE, BY_NDIM, CACHED, ARRAY_UFUNC, IN_PLACE, ASSIGN, CACHED_METHOD, ARRAY_FUNCTION, INDEX };
 enum { DISCRETE_BOOL = 1, DISCRETE_INT64 = 2 }; /* dtypes that an operation accepts without a derivative */
@@ -822,7 +822,7 @@ static PyObject *call_and_store(Operation *self, const CallKey *call, PyObject *
     return result;
 }
 
-/* Have the second call with a key in a trace stored: call_untraced(make_entry, self, None, the arguments, the names of keywords, None). */
+/* Store the second call with a key in a trace: call_untraced(make_entry, self, None, the arguments, the names of keywords, None). */
 static int store_in_trace(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
     PyObject *given = PyTuple_New(n), *done = NULL;
@@ -954,7 +954,7 @@ static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t 
 /* Operation(python, form, prim=None, operands=0, number_first=False, floating=False, discrete=0, table=None, make_entry=None, parameters=None,
    masks=0, arrays_of_numbers=False, factor=None, label=None, direct=False, assigned=None)
    operands: their number; number_first: the first may be a number; floating: accepts float and double; discrete: BOOL + INT64 if it accepts these;
-   make_entry: returns a cache entry; factor: (keyword, operation). For the others, see the struct. */
+   make_entry: returns a cache entry; factor: (keyword, operation). The struct describes the other arguments. */
 static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"python", "form", "prim", "operands", "number_first", "floating", "discrete", "table", "make_entry", "parameters", "masks", "arrays_of_numbers", "factor", "label", "direct", "assigned", NULL};
     PyObject *python, *prim = Py_None, *table = Py_None, *make_entry = Py_None, *parameters = Py_None, *factor = Py_None, *label = Py_None, *assigned = Py_None;

@@ -1,6 +1,6 @@
 /* Passes over a trace, for the calls that most traces consist of: one ufunc called with Vars and Python numbers.
 
-   Each function goes through a list of calls. It does for those what the Python code in compiling/ does, and calls back a Python function
+   Each function goes through a list of calls. It handles such calls as the Python code in compiling/ does, and calls back a Python function
    for all others. The Python code is the reference: the passes run without the extension, too. */
 
 #define NO_IMPORT_ARRAY
@@ -40,7 +40,7 @@ static PyObject *step_of(PyObject *call) {
     return step != NULL && step_type != NULL && Py_TYPE(step) == step_type ? step : NULL;
 }
 
-/* Append the Vars in nested containers, as operands() in compiling/simplify.py: -1 error. */
+/* Append the Vars in nested containers, as operand_vars() in compiling/simplify.py: -1 error. */
 static int collect(PyObject *x, PyObject *found) {
     Py_ssize_t i;
     if (Py_TYPE(x) == var_type) return PyList_Append(found, x);
@@ -280,7 +280,7 @@ static PyObject *live_calls(PyObject *module, PyObject *args) {
 
 /* ---- value numbering */
 
-/* (form of the step, operand ...) with the Var that stands for each Var; NULL with an error */
+/* (form of the step, operand ...) with the Var that replaces each Var; NULL with an error */
 static PyObject *step_key(PyObject *step, PyObject *used, PyObject *same) {
     PyObject *key = PyTuple_New(PyList_GET_SIZE(used) + 1);
     Py_ssize_t i;
@@ -294,7 +294,7 @@ static PyObject *step_key(PyObject *step, PyObject *used, PyObject *same) {
     return key;
 }
 
-/* (function, operand ...) with the Var that stands for each Var; NULL with an error */
+/* (function, operand ...) with the Var that replaces each Var; NULL with an error */
 static PyObject *value_key(PyObject *call, PyObject *same) {
     PyObject *args = SLOT(call, call_args), *key = PyTuple_New(PyTuple_GET_SIZE(args) + 1);
     Py_ssize_t i;
@@ -399,7 +399,7 @@ typedef struct {
     PyObject *slots, *root, *offset, *layout, *origin, *variables, *index, *position, *operands, *counts, *results, *signature, *numbers, *keys, *number_keys, *templates, *entries, *same;
 } Lists;
 
-/* Borrow the index of an array's layout; NULL without an error where it is not in the table yet. */
+/* Borrow the index of an array's layout; NULL without an error if it is not in the table yet. */
 static PyObject *layout_of(const LayoutEntry *layouts, int n, PyArrayObject *x) {
     int i, axis, ndim = PyArray_NDIM(x);
     for (i = 0; i < n; i++) {

@@ -152,7 +152,7 @@ static void publish(Job *job, int open_seats) {
     while (open_seats-- > 0) pthread_cond_signal(&pool.wake);
 }
 
-/* Close the job for new helpers, and wait for those that are inside. */
+/* Close the job for new helpers, and wait for the active ones. */
 static void withdraw(void) {
     int spins = 0;
     pthread_mutex_lock(&pool.lock);

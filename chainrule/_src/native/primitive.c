@@ -12,11 +12,11 @@
 #define MAX_VARIANTS 48
 
 /* The program of a VJP rule (for one operand), or of the value, for inputs of one kind. The inputs of a rule are the cotangent and the saved
-   values, those of a value the operands. The numbers among the parameters follow. */
+   values; the inputs of a value are the operands. The numbers among the parameters follow. */
 struct Variant {
     int operand, kind, broadcast, recorded, usable; /* operand: -1 for the value; usable: 0 if Python must compute it */
     int masks;                                      /* bits of the inputs that are bool */
-    /* for each input: the number that the program is for, None for any number, False for an array; NULL if no input is a number */
+    /* for each input: the number for which the program was traced, None for any number, False for an array; NULL if no input is a number */
     PyObject *numbers;
     PyObject *params;
     Program program;
@@ -78,7 +78,7 @@ static PyObject *checked_array(PyObject *array) {
     return array;
 }
 
-/* x @ y for matrices, vectors, or stacks of them, as rules.contract computes it */
+/* x @ y for matrices, vectors, or stacks of them, as the value of a contraction (rules/contract.py) computes it */
 static PyObject *matrix_product(Op *op, PyObject *x, PyObject *y) {
     PyObject *both[] = {x, y}, *token, *result;
     if (PyArray_NDIM((PyArrayObject *)x) != op->product_ndims / 10 || PyArray_NDIM((PyArrayObject *)y) != op->product_ndims % 10) return as_array(call_in_error_state(op->value.value, both, 2, NULL));
@@ -384,7 +384,7 @@ const Program *find_program(Op *op, int operand, const Inputs *inputs, int broad
         if (inputs->numbers) variant->numbers = Py_NewRef(numbers);
     }
     if (variant != NULL && traced != Py_None && PyArg_ParseTuple(traced, "OO", &which, &program) && fill_program(&variant->program, program, inputs->kind, inputs->masks, operations) >= 0) {
-        if (variant->numbers != NULL && PyTuple_CheckExact(which)) Py_SETREF(variant->numbers, Py_NewRef(which)); /* the numbers that the program is for */
+        if (variant->numbers != NULL && PyTuple_CheckExact(which)) Py_SETREF(variant->numbers, Py_NewRef(which)); /* the numbers for which the program was traced */
         variant->usable = 1;
         for (i = 0; recorded && i < variant->program.nsteps; i++) {
             if (variant->program.steps[i].operation == NULL || !is_operation(variant->program.steps[i].operation)) variant->usable = 0;
@@ -685,7 +685,7 @@ end:
     return result;
 }
 
-/* Make tensors of saved values, as engine.saved_tensors. 1 done, 0 slow path, -1 error. save_from: the index of the saved operand, or -1 for
+/* Make tensors of saved values, as tape.saved.saved_tensors. 1 done, 0 slow path, -1 error. save_from: the index of the saved operand, or -1 for
    the result. */
 static int saved_tensors(PyObject *node, PyObject *edges, PyObject *saved, PyObject *save_from, PyObject **tensors) {
     Py_ssize_t i;

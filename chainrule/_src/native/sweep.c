@@ -12,7 +12,6 @@
 
 enum { LARGE = 1000 };                   /* as _LARGE of tape/engine.py */
 enum { SHORT = 32768, SINGLE = 262144 }; /* as in tape/regions.py */
-enum { KEPT_PASSES = 7 };                /* as KEPT_PASSES of tape/accumulate.py */
 
 /* ---- the graph of a backward pass */
 
@@ -338,7 +337,7 @@ static int visit_in_python(Graph *graph, const BackwardPass *pass, PyObject *nod
 /* Whether any array was written in place since a node was made. */
 static int was_written_since(PyObject *node) { return PyLong_AsLongLong(SLOT(core.clock, core.latest)) > PyLong_AsLongLong(SLOT(node, core.seq)); }
 
-/* Whether the VJP rules of an op are internal: tape.warned.is_ours */
+/* Whether the VJP rules of an op are internal: tape.fp_warnings.is_ours */
 static int is_listed_op(PyObject *prim) {
     return SLOT(prim, core.prim_listed) == Py_True && PyUnicode_CompareWithASCIIString(SLOT(prim, core.prim_kind), "function") != 0;
 }
@@ -600,7 +599,7 @@ end:
 
 #define MAX_LEAVES 64
 
-/* Whether a gradient can be added in place: to one of equal dtype and shape that is small and that only the leaf holds, as accumulate._may_add_to. */
+/* Whether a gradient can be added in place: the old one has equal dtype and shape, is small, and only the leaf refers to it (accumulate._may_add_to). */
 static int can_add_in_place(PyObject *leaf, PyObject *grad, PyObject *g) {
     PyObject *raw = Py_TYPE(grad) == core.tensor ? SLOT(grad, core.raw) : NULL;
     PyArrayObject *old = (PyArrayObject *)raw;
@@ -613,10 +612,10 @@ static PyObject *grad_of(PyObject *tensor) {
     return grad == Py_None ? NULL : grad;
 }
 
-/* Return the last KEPT_PASSES passes of a leaf, and this one. */
-static PyObject *passes_of(PyObject *leaf, PyObject *current_pass) {
+/* Return the last passes of a leaf, at most `kept_passes`, and this one. */
+static PyObject *passes_of(PyObject *leaf, PyObject *current_pass, Py_ssize_t kept_passes) {
     PyObject *before = Py_NewRef(SLOT(leaf, core.leaf_passes)), *passes;
-    Py_ssize_t n = PyTuple_GET_SIZE(before), kept = n < KEPT_PASSES ? n : KEPT_PASSES, i;
+    Py_ssize_t n = PyTuple_GET_SIZE(before), kept = n < kept_passes ? n : kept_passes, i;
     passes = PyTuple_New(kept + 1);
     for (i = 0; passes != NULL && i < kept; i++) PyTuple_SET_ITEM(passes, i, Py_NewRef(PyTuple_GET_ITEM(before, n - kept + i)));
     if (passes != NULL) PyTuple_SET_ITEM(passes, kept, Py_NewRef(current_pass));
@@ -638,7 +637,7 @@ static int prepare_write(GradWrite *write, PyObject *g, PyObject *const *args, P
     }
     if (grad_of(write->tensor) != NULL) {
         write->added = PyLong_FromLongLong(PyLong_AsLongLong(added) + 1);
-        write->passes = passes_of(write->leaf, args[1]);
+        write->passes = passes_of(write->leaf, args[1], PyLong_AsSsize_t(args[4]));
         return write->passes == NULL || write->added == NULL ? -1 : 0;
     }
     id = PyLong_FromVoidPtr(g);
@@ -667,16 +666,17 @@ static PyObject *referent(PyObject *ref) {
 #endif
 }
 
-/* write_grads(arrived, freed, cut, escaped): set .grad of all leaves to the cotangents in `arrived`, or add to it. Return False, without a write,
-   if a leaf needs the slow path. `escaped`: the ids of arrays that other code holds. The caller holds the lock of tape/accumulate.py. */
+/* write_grads(arrived, freed, cut, escaped, kept_passes): set .grad of all leaves to the cotangents in `arrived`, or add to it. Return False, without a
+   write, if a leaf needs the slow path. `escaped`: the ids of arrays that other code holds; `kept_passes`: the number of earlier passes that a leaf keeps. The caller holds the lock of tape/accumulate.py. */
 static PyObject *write_grads(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     GradWrite writes[MAX_LEAVES] = {{NULL}};
     PyObject *leaf, *g, *seen_ids;
     Py_ssize_t at = 0, n = 0, i;
     int done = 0, found = 0;
     (void)module;
-    if (nargs != 4 || !PyDict_CheckExact(args[0]) || !PySet_Check(args[3])) {
-        PyErr_SetString(PyExc_TypeError, "write_grads takes (arrived, freed, cut, escaped), by position");
+    if (nargs != 5 || !PyDict_CheckExact(args[0]) || !PySet_Check(args[3]) || !PyLong_CheckExact(args[4]) || PyLong_AsSsize_t(args[4]) < 0) {
+        if (PyErr_Occurred()) return NULL;
+        PyErr_SetString(PyExc_TypeError, "write_grads takes (arrived, freed, cut, escaped, kept_passes), by position");
         return NULL;
     }
     if (!is_fast_path() || PyDict_GET_SIZE(args[0]) > MAX_LEAVES) Py_RETURN_FALSE;
@@ -777,6 +777,6 @@ PyMethodDef sweep_functions[] = {
     {"set_region_size", set_region_size, METH_O, "set_region_size(n): compute nodes in regions from n elements on; return the previous number"},
     {"reaches_outside", (PyCFunction)(void (*)(void))reaches_outside, METH_FASTCALL, "reaches_outside(roots, began, own): return what engine.reaches_outside returns, or None"},
     {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, "sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add, traced): return the pending cotangents and the remaining nodes, or None"},
-    {"write_grads", (PyCFunction)(void (*)(void))write_grads, METH_FASTCALL, "write_grads(arrived, freed, cut, escaped): return whether the .grad of all leaves was written"},
+    {"write_grads", (PyCFunction)(void (*)(void))write_grads, METH_FASTCALL, "write_grads(arrived, freed, cut, escaped, kept_passes): return whether the .grad of all leaves was written"},
     {NULL, NULL, 0, NULL},
 };

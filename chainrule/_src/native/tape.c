@@ -60,7 +60,7 @@ static PyFrameObject *frame_at(int depth) {
     return (PyFrameObject *)found;
 }
 
-/* Write the user's source location into two slots of an object, as messages.places.note_frame does. */
+/* Write the user's source location into two slots of an object, as note_frame of messages/source_locations.py does. */
 int note_location(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, SourceLocation location) {
     PyFrameObject *frame;
     PyObject *args[2], *done;
@@ -330,7 +330,7 @@ PyObject *new_tensor(PyObject *data, PyObject *edge, PyObject *cut) {
 
 static int is_none(PyObject *slot) { return slot == NULL || slot == Py_None; }
 
-/* The fast path of tape.view.viewed. 1 done (made a view or none), 0 slow path, -1 error. */
+/* The fast path of tape.view.register_if_view. 1 done (made a view or none), 0 slow path, -1 error. */
 static int make_view(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode) {
     PyObject *data = SLOT(tensor, core.raw), *source = SLOT(base, core.raw), *root, *before, *views, *view, *ref = NULL, *step, *last;
     if (Py_TYPE(base) != core.tensor || data == NULL || source == NULL || !PyArray_CheckExact(data) || !PyArray_CheckExact(source)) return 0;

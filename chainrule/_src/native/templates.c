@@ -1,7 +1,7 @@
 /* Append the NumPy calls of a primitive's value or VJP rule to a trace, from a template.
 
    interpreters/templates.py makes a template from the calls that Recorder appended when it ran the value or the rule on traced values. Later
-   calls with the same key compute and append the same NumPy calls here. The key of a template holds everything that these calls depend on:
+   calls with the same key compute and append the same NumPy calls here. The calls depend only on the key of a template:
    the primitive, its parameters, and the shape, strides and dtype of each traced operand. */
 
 #define NO_IMPORT_ARRAY
@@ -322,7 +322,7 @@ PyObject *template_of_rule(Recording *r, PyObject *node, PyObject *g, PyObject *
 }
 
 /* trace_template(prim, operands, params, more, pass) -> the results; the key if there is no template yet; None where Python must record.
-   more: what else the calls depend on. pass: the backward pass whose source location the calls get, or None. */
+   more: other objects that the calls depend on. pass: the backward pass whose source location the calls get, or None. */
 static PyObject *trace_template(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     PyObject *result = NULL, *missing = NULL;
     Recording r;

@@ -14,56 +14,56 @@ PyTypeObject *var_type, *call_type;
 static Py_ssize_t traced_var, traced_level, traced_plain, traced_scalar, traced_shape, traced_dtype;
 Py_ssize_t var_array, var_dtype, var_number, var_shape;
 Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_op_name, call_code, call_lasti, call_pure, call_kept, call_step;
-static Py_ssize_t state_looked_at, state_filters, state_shown, state_known;
+static Py_ssize_t state_exceptions_handled, state_filters, state_shown, state_known;
 static PyTypeObject *state_type;
 static PyObject *warnings_names, *error_variable, *is_tried, *one, *add;
 PyObject *method_name;
 
-/* attributes of Recorder, and of the thread's state */
+/* interned names of attributes of Recorder and of the thread's state */
 static struct {
-    PyObject *dict, *recorder, *level, *calls, *count, *narrow, *weak, *boxed, *around, *sharing, *depth, *with_arrays, *op_name, *scalars, *failed, *drawing, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *drop, *overwritten, *note_holder, *saved_hooks, *watch, *filters, *shown;
-} words;
+    PyObject *dict, *recorder, *level, *calls, *count, *narrow, *weak, *boxed, *error_state, *sharing, *depth, *with_arrays, *op_name, *scalars, *failed, *drawing, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *drop, *overwritten, *note_holder, *saved_hooks, *watch, *filters, *shown;
+} attribute_names;
 
 /* ---- the recorder of this thread */
 
-static PyObject *state_of_thread(void) { return PyObject_GetAttr(core.local, words.dict); }
+static PyObject *state_of_thread(void) { return PyObject_GetAttr(core.local, attribute_names.dict); }
 
 static int is_absent(PyObject *x) { return x == NULL || x == Py_None; }
 
 /* Borrow an attribute of the recorder; NULL without an error where it is missing. */
-static PyObject *attribute(const Recording *r, PyObject *word) { return PyDict_GetItemWithError(r->dict, word); }
+static PyObject *attribute(const Recording *r, PyObject *name) { return PyDict_GetItemWithError(r->dict, name); }
 
 /* Whether NumPy's error state and the warning filters are those from the beginning of the trace. */
 static int has_first_error_state(const Recording *r) {
-    PyObject *state = attribute(r, words.around), *current = NULL;
+    PyObject *state = attribute(r, attribute_names.error_state), *current = NULL;
     int same = -1;
     if (state == NULL || Py_TYPE(state) != state_type || error_variable == Py_None) return 0;
-    if (PyDict_GetItemWithError(warnings_names, words.filters) != SLOT(state, state_filters) || PyDict_GetItemWithError(warnings_names, words.shown) != SLOT(state, state_shown)) return 0;
+    if (PyDict_GetItemWithError(warnings_names, attribute_names.filters) != SLOT(state, state_filters) || PyDict_GetItemWithError(warnings_names, attribute_names.shown) != SLOT(state, state_shown)) return 0;
     Py_INCREF(state);
     if (PyContextVar_Get(error_variable, NULL, &current) == 0) same = current != NULL && current != Py_None && current == SLOT(state, state_known);
     Py_XDECREF(current);
     if (same == 0) { /* changed() also stores the current state if it is equivalent */
-        PyObject *changed = PyObject_CallMethodNoArgs(state, words.changed);
+        PyObject *changed = PyObject_CallMethodNoArgs(state, attribute_names.changed);
         same = changed == NULL ? -1 : changed == Py_False;
         Py_XDECREF(changed);
     }
-    if (same > 0) Py_XSETREF(SLOT(state, state_looked_at), Py_NewRef(Py_False));
+    if (same > 0) Py_XSETREF(SLOT(state, state_exceptions_handled), Py_NewRef(Py_False));
     Py_DECREF(state);
     return same;
 }
 
 /* Whether nothing about this call needs Python's recorder: no arrays of objects, no random draws. */
 static int is_simple(const Recording *r) {
-    PyObject *boxed = attribute(r, words.boxed);
+    PyObject *boxed = attribute(r, attribute_names.boxed);
     if (boxed == NULL || !PyDict_Check(boxed) || PyDict_GET_SIZE(boxed) > 0) return 0;
-    return attribute(r, words.drawing) == Py_False ? has_first_error_state(r) : 0;
+    return attribute(r, attribute_names.drawing) == Py_False ? has_first_error_state(r) : 0;
 }
 
 static int open_recorder(Recording *r, PyObject *recorder) {
     r->location = current_frame;
     r->recorder = Py_NewRef(recorder);
     r->dict = PyObject_GenericGetDict(recorder, NULL);
-    r->level = r->dict == NULL ? NULL : attribute(r, words.level);
+    r->level = r->dict == NULL ? NULL : attribute(r, attribute_names.level);
     if (r->level == NULL) {
         close_recording(r);
         return PyErr_Occurred() ? -1 : 0;
@@ -80,7 +80,7 @@ void close_recording(Recording *r) {
 
 /* Open the recorder of this thread, whose state is given: 1, 0 if the thread does not trace, -1 error. */
 static int open_recorder_of(Recording *r, PyObject *state) {
-    PyObject *recorder = PyDict_CheckExact(state) ? PyDict_GetItemWithError(state, words.recorder) : NULL;
+    PyObject *recorder = PyDict_CheckExact(state) ? PyDict_GetItemWithError(state, attribute_names.recorder) : NULL;
     return is_absent(recorder) ? 0 : open_recorder(r, recorder);
 }
 
@@ -92,15 +92,15 @@ int open_recording(Recording *r) {
     state = state_of_thread();
     if (state == NULL) return -1;
     if (PyDict_CheckExact(state)) {
-        mode = PyDict_GetItemWithError(state, words.mode);
-        hooks = PyDict_GetItemWithError(state, words.saved_hooks);
-        usual = (mode == NULL || mode == core.modes[0]) && is_absent(PyDict_GetItemWithError(state, words.watch));
+        mode = PyDict_GetItemWithError(state, attribute_names.mode);
+        hooks = PyDict_GetItemWithError(state, attribute_names.saved_hooks);
+        usual = (mode == NULL || mode == core.modes[0]) && is_absent(PyDict_GetItemWithError(state, attribute_names.watch));
         usual = usual && (hooks == NULL || (PyTuple_CheckExact(hooks) && PyTuple_GET_SIZE(hooks) == 0));
         if (usual) found = open_recorder_of(r, state);
     }
     Py_DECREF(state);
     if (found > 0) {
-        PyObject *op_name = attribute(r, words.op_name);
+        PyObject *op_name = attribute(r, attribute_names.op_name);
         found = op_name != NULL && PyUnicode_Check(op_name) && PyUnicode_GET_LENGTH(op_name) == 0 ? is_simple(r) : 0;
     }
     if (found <= 0) close_recording(r);
@@ -113,7 +113,7 @@ int is_traced(PyObject *x) { return traced_type != NULL && Py_TYPE(x) == traced_
 
 /* Whether Python code sees the array of a Var as a Python float, or may do so. */
 static int is_python_float(const Recording *r, PyObject *var) {
-    PyObject *weak = attribute(r, words.weak);
+    PyObject *weak = attribute(r, attribute_names.weak);
     return weak == NULL || !PySet_Check(weak) || (PySet_GET_SIZE(weak) > 0 && PySet_Contains(weak, SLOT(var, var_number)) != 0);
 }
 
@@ -138,11 +138,11 @@ PyObject *array_of_tensor(PyObject *tensor, int mode) {
 }
 
 static PyObject *new_var(const Recording *r, PyObject *array) {
-    PyObject *count = attribute(r, words.count), *number, *var;
+    PyObject *count = attribute(r, attribute_names.count), *number, *var;
     char kind = PyArray_DESCR((PyArrayObject *)array)->type;
     if (count == NULL) return NULL;
     number = PyNumber_Add(count, one);
-    if (number == NULL || PyDict_SetItem(r->dict, words.count, number) < 0 || ((kind == 'e' || kind == 'f' || kind == 'F') && PyDict_SetItem(r->dict, words.narrow, Py_True) < 0)) {
+    if (number == NULL || PyDict_SetItem(r->dict, attribute_names.count, number) < 0 || ((kind == 'e' || kind == 'f' || kind == 'F') && PyDict_SetItem(r->dict, attribute_names.narrow, Py_True) < 0)) {
         Py_XDECREF(number);
         return NULL;
     }
@@ -171,17 +171,17 @@ static PyObject *new_traced(const Recording *r, PyObject *var, int plain, int sc
     return traced;
 }
 
-/* Whether plain code would compute with plain arrays here, as Recorder.append_call asks of the operands: 1, 0, -1 error. */
+/* Whether plain code would compute with plain arrays here, as Recorder.append_call checks: 1, 0, -1 error. */
 int is_plain_call(const Recording *r, PyObject *const *operands, Py_ssize_t n) {
-    PyObject *depth = attribute(r, words.depth), *state = state_of_thread(), *plain;
+    PyObject *depth = attribute(r, attribute_names.depth), *state = state_of_thread(), *plain;
     Py_ssize_t i;
     int found = 0, sweeping;
     if (state == NULL) return -1;
-    sweeping = !PyDict_Check(state) || !is_absent(PyDict_GetItemWithError(state, words.sweep));
+    sweeping = !PyDict_Check(state) || !is_absent(PyDict_GetItemWithError(state, attribute_names.sweep));
     Py_DECREF(state);
-    if (sweeping || attribute(r, words.with_arrays) == Py_True) return PyErr_Occurred() ? -1 : 0;
+    if (sweeping || attribute(r, attribute_names.with_arrays) == Py_True) return PyErr_Occurred() ? -1 : 0;
     if ((depth == NULL || !PyLong_Check(depth) || PyLong_AsLong(depth) == 0)) {
-        plain = PyObject_GetAttr(r->recorder, words.plain);
+        plain = PyObject_GetAttr(r->recorder, attribute_names.plain);
         found = plain == NULL ? -1 : PyObject_IsTrue(plain);
         Py_XDECREF(plain);
         if (found) return found;
@@ -197,12 +197,12 @@ int is_plain_call(const Recording *r, PyObject *const *operands, Py_ssize_t n) {
 /* Return the operand as an argument of a TracedCall: a Var, or a number. */
 static PyObject *argument(const Recording *r, PyObject *x) {
     if (Py_TYPE(x) == traced_type) return Py_NewRef(SLOT(x, traced_var));
-    if (PyArray_CheckExact(x)) return PyObject_CallMethodOneArg(r->recorder, words.var_of_plain, x);
+    if (PyArray_CheckExact(x)) return PyObject_CallMethodOneArg(r->recorder, attribute_names.var_of_plain, x);
     return Py_NewRef(x);
 }
 
 PyObject *add_call(const Recording *r, PyObject *function, PyObject *method, PyObject *args, PyObject *kwargs, PyObject *op_name, PyObject *pure) {
-    PyObject *calls = attribute(r, words.calls), *call, *code, *kept = NULL;
+    PyObject *calls = attribute(r, attribute_names.calls), *call, *code, *kept = NULL;
     int done;
     if (args == NULL || kwargs == NULL || calls == NULL || !PyList_CheckExact(calls)) {
         Py_XDECREF(args);
@@ -241,7 +241,7 @@ PyObject *add_call(const Recording *r, PyObject *function, PyObject *method, PyO
 }
 
 PyObject *new_result(const Recording *r, PyObject *array, int plain, int scalar, int element) {
-    PyObject *scalars = attribute(r, words.scalars), *var, *traced;
+    PyObject *scalars = attribute(r, attribute_names.scalars), *var, *traced;
     if (scalars == NULL || !PySet_Check(scalars)) return NULL;
     Py_INCREF(scalars);
     var = new_var(r, array);
@@ -281,12 +281,12 @@ PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *ope
 }
 
 Py_ssize_t count_calls(const Recording *r) {
-    PyObject *calls = attribute(r, words.calls);
+    PyObject *calls = attribute(r, attribute_names.calls);
     return calls == NULL || !PyList_CheckExact(calls) ? -1 : PyList_GET_SIZE(calls);
 }
 
 void drop_calls(const Recording *r, Py_ssize_t begin) {
-    PyObject *number = count_calls(r) > begin ? PyLong_FromSsize_t(begin) : NULL, *dropped = number == NULL ? NULL : PyObject_CallMethodOneArg(r->recorder, words.drop, number);
+    PyObject *number = count_calls(r) > begin ? PyLong_FromSsize_t(begin) : NULL, *dropped = number == NULL ? NULL : PyObject_CallMethodOneArg(r->recorder, attribute_names.drop, number);
     Py_XDECREF(number);
     Py_XDECREF(dropped);
 }
@@ -310,12 +310,12 @@ void truncate_trace(Py_ssize_t begin) {
 }
 
 int note_holder(const Recording *r, PyObject *tensor, PyObject *array) {
-    PyObject *sharing = attribute(r, words.sharing), *key, *ref = PyWeakref_NewRef(tensor, NULL), *list;
+    PyObject *sharing = attribute(r, attribute_names.sharing), *key, *ref = PyWeakref_NewRef(tensor, NULL), *list;
     int done = -1;
     while (PyArray_BASE((PyArrayObject *)array) != NULL) {
         array = PyArray_BASE((PyArrayObject *)array);
         if (!PyArray_Check(array)) { /* such as versions.Lender */
-            PyObject *noted = PyObject_CallMethodObjArgs(r->recorder, words.note_holder, tensor, SLOT(tensor, core.raw), NULL);
+            PyObject *noted = PyObject_CallMethodObjArgs(r->recorder, attribute_names.note_holder, tensor, SLOT(tensor, core.raw), NULL);
             Py_XDECREF(noted);
             Py_XDECREF(ref);
             return noted == NULL ? -1 : 0;
@@ -357,9 +357,9 @@ PyObject *call_traced_ufunc(const Recording *r, PyObject *function, PyObject *co
         if (raw_operands[i] == NULL) break;
     }
     if (i == n) {
-        PyDict_SetItem(r->dict, words.failed, Py_None);
+        PyDict_SetItem(r->dict, attribute_names.failed, Py_None);
         out = PyErr_Occurred() ? NULL : PyObject_Vectorcall(function, raw_operands, (size_t)n, NULL);
-        if (out == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Recorder.call calls it again, and handles what it raises */
+        if (out == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Recorder.call calls it again, and handles the exception */
         if (out != NULL && (PyArray_CheckExact(out) || PyArray_CheckScalar(out))) {
             scalar = !PyArray_CheckExact(out);
             if (scalar) Py_SETREF(out, PyArray_FromScalar(out, NULL));
@@ -390,7 +390,7 @@ PyObject *trace_program(const Recording *r, const Program *program, PyObject **v
     return result;
 }
 
-PyObject *current_op_name(const Recording *r) { return Py_XNewRef(attribute(r, words.op_name)); }
+PyObject *current_op_name(const Recording *r) { return Py_XNewRef(attribute(r, attribute_names.op_name)); }
 
 PyObject *as_tensor_data(const Recording *r, PyObject *traced) {
     PyObject *array;
@@ -406,8 +406,8 @@ static int is_real(PyObject *x) {
 }
 
 int locate(Recording *r, PyObject *pass) {
-    r->location.code = PyObject_GetAttr(pass, words.code);
-    r->location.lasti = r->location.code == NULL ? NULL : PyObject_GetAttr(pass, words.lasti);
+    r->location.code = PyObject_GetAttr(pass, attribute_names.code);
+    r->location.lasti = r->location.code == NULL ? NULL : PyObject_GetAttr(pass, attribute_names.lasti);
     return r->location.lasti == NULL ? -1 : 1;
 }
 
@@ -446,8 +446,8 @@ int trace_rules(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, P
     if (!core.enabled || !PyTuple_CheckExact(saved) || n > MAX_RULE_OPERANDS) return 0;
     done = open_recording(&r);
     if (done <= 0) return done;
-    overwritten = attribute(&r, words.overwritten);
-    if (overwritten == NULL || !PyDict_CheckExact(overwritten) || (PyDict_GET_SIZE(overwritten) > 0 && PyTuple_GET_SIZE(saved) > 0)) { /* KnownArrays.check_saved */
+    overwritten = attribute(&r, attribute_names.overwritten);
+    if (overwritten == NULL || !PyDict_CheckExact(overwritten) || (PyDict_GET_SIZE(overwritten) > 0 && PyTuple_GET_SIZE(saved) > 0)) { /* CapturedArrays.check_saved */
         close_recording(&r);
         return PyErr_Occurred() ? -1 : 0;
     }
@@ -567,14 +567,14 @@ static PyObject *traced_operator(PyObject *module, PyObject *args) {
 
 /* ---- connect */
 
-static int intern_words(void) {
+static int intern_attribute_names(void) {
     static const struct {
-        PyObject **word;
+        PyObject **name;
         const char *text;
-    } all[] = {{&words.dict, "__dict__"}, {&words.recorder, "recorder"}, {&words.level, "level"}, {&words.calls, "calls"}, {&words.count, "_count"}, {&words.narrow, "narrow"}, {&words.weak, "weak"}, {&words.boxed, "boxed"}, {&words.around, "_around"}, {&words.sharing, "sharing"}, {&words.depth, "depth"}, {&words.with_arrays, "with_arrays"}, {&words.op_name, "_op_name"}, {&words.scalars, "scalars"}, {&words.failed, "failed"}, {&words.drawing, "_drawing"}, {&words.plain, "plain"}, {&words.code, "code"}, {&words.lasti, "lasti"}, {&words.changed, "changed"}, {&words.var_of_plain, "var_of_plain"}, {&words.sweep, "sweep"}, {&words.mode, "mode"}, {&words.drop, "drop"}, {&words.overwritten, "overwritten"}, {&words.note_holder, "note_holder"}, {&words.saved_hooks, "saved_hooks"}, {&words.watch, "watch"}, {&words.filters, "filters"}, {&words.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
+    } all[] = {{&attribute_names.dict, "__dict__"}, {&attribute_names.recorder, "recorder"}, {&attribute_names.level, "level"}, {&attribute_names.calls, "calls"}, {&attribute_names.count, "_count"}, {&attribute_names.narrow, "narrow"}, {&attribute_names.weak, "weak"}, {&attribute_names.boxed, "boxed"}, {&attribute_names.error_state, "_error_state"}, {&attribute_names.sharing, "sharing"}, {&attribute_names.depth, "depth"}, {&attribute_names.with_arrays, "with_arrays"}, {&attribute_names.op_name, "_op_name"}, {&attribute_names.scalars, "scalars"}, {&attribute_names.failed, "failed"}, {&attribute_names.drawing, "_drawing"}, {&attribute_names.plain, "plain"}, {&attribute_names.code, "code"}, {&attribute_names.lasti, "lasti"}, {&attribute_names.changed, "changed"}, {&attribute_names.var_of_plain, "var_of_plain"}, {&attribute_names.sweep, "sweep"}, {&attribute_names.mode, "mode"}, {&attribute_names.drop, "drop"}, {&attribute_names.overwritten, "overwritten"}, {&attribute_names.note_holder, "note_holder"}, {&attribute_names.saved_hooks, "saved_hooks"}, {&attribute_names.watch, "watch"}, {&attribute_names.filters, "filters"}, {&attribute_names.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
     size_t i;
     for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if ((*all[i].word = PyUnicode_InternFromString(all[i].text)) == NULL) return -1;
+        if ((*all[i].name = PyUnicode_InternFromString(all[i].text)) == NULL) return -1;
     }
     return 0;
 }
@@ -584,7 +584,7 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
     static const SlotOffset of_traced[] = {{"var", &traced_var}, {"level", &traced_level}, {"plain", &traced_plain}, {"scalar", &traced_scalar}, {"shape", &traced_shape}, {"dtype", &traced_dtype}, {NULL, NULL}};
     static const SlotOffset of_var[] = {{"array", &var_array}, {"dtype", &var_dtype}, {"number", &var_number}, {"shape", &var_shape}, {NULL, NULL}};
     static const SlotOffset of_call[] = {{"function", &call_function}, {"method", &call_method}, {"args", &call_args}, {"kwargs", &call_kwargs}, {"results", &call_results}, {"op_name", &call_op_name}, {"code", &call_code}, {"lasti", &call_lasti}, {"pure", &call_pure}, {"kept", &call_kept}, {"step", &call_step}, {NULL, NULL}};
-    static const SlotOffset of_state[] = {{"looked_at", &state_looked_at}, {"_filters", &state_filters}, {"_shown", &state_shown}, {"_known", &state_known}, {NULL, NULL}};
+    static const SlotOffset of_state[] = {{"exceptions_handled", &state_exceptions_handled}, {"_filters", &state_filters}, {"_shown", &state_shown}, {"_known", &state_known}, {NULL, NULL}};
     PyObject *traced, *var, *call, *state, *names, *variable, *tried, *sum;
     (void)module;
     if (!PyArg_ParseTuple(args, "O!O!O!O!O!OOO!", &PyType_Type, &traced, &PyType_Type, &var, &PyType_Type, &call, &PyType_Type, &state, &PyDict_Type, &names, &variable, &tried, &PyUFunc_Type, &sum)) return NULL;
@@ -593,7 +593,7 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
         return NULL;
     }
     one = PyLong_FromLong(1);
-    if (one == NULL || intern_words() < 0 || find_slots((PyTypeObject *)traced, of_traced) < 0 || find_slots((PyTypeObject *)var, of_var) < 0 || find_slots((PyTypeObject *)call, of_call) < 0 || find_slots((PyTypeObject *)state, of_state) < 0) return NULL;
+    if (one == NULL || intern_attribute_names() < 0 || find_slots((PyTypeObject *)traced, of_traced) < 0 || find_slots((PyTypeObject *)var, of_var) < 0 || find_slots((PyTypeObject *)call, of_call) < 0 || find_slots((PyTypeObject *)state, of_state) < 0) return NULL;
     warnings_names = Py_NewRef(names);
     error_variable = Py_NewRef(variable);
     is_tried = Py_NewRef(tried);

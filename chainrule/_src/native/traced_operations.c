@@ -1,5 +1,5 @@
 /* Record operations on tensors of traced values: append the calls of an operation to the trace, and put a node on the tape that saves traced
-   values. tape/dispatch.py (record) and interpreters/recorder.py (row) do the same in Python, for all operations. */
+   values. tape/dispatch.py (record) and interpreters/recorder.py (record_primitive) do the same in Python, for all operations. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -40,7 +40,7 @@ static int read_operands(const Recording *r, PyObject *const *args, Py_ssize_t n
             if (array == NULL || edge == NULL || kind_of(array) < 0) return 0;
             operands->tensors++;
             Py_INCREF(raw);
-        } else if (kind_of(raw) >= 0) { /* as Recorder.bring_all */
+        } else if (kind_of(raw) >= 0) { /* as Recorder.lift_all */
             raw = PyObject_CallMethodOneArg(r->recorder, traced_name, array);
             if (raw == NULL) return 0;
         } else if (is_number(raw)) {

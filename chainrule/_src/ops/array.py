@@ -51,7 +51,7 @@ from chainrule._src.arrays.types import (
 )
 from chainrule._src.messages import errors
 from chainrule._src.ops import methods as _methods  # noqa: F401 -- what is made of these here has to be there
-from chainrule._src.ops import numpy_functions as _face  # noqa: F401
+from chainrule._src.ops import numpy_functions as _numpy_functions  # noqa: F401
 from chainrule._src.ops import numpy_moves as _moves  # noqa: F401
 from chainrule._src.ops import numpy_reductions as _reductions  # noqa: F401
 from chainrule._src.ops import products

@@ -47,7 +47,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         if not hasattr(x, "shape"):
             raise TypeError(f"expected Tensor as element {position} in argument 1, but got {type(x).__name__}")
     joint = functools.reduce(
-        promotion.promoted, [as_dtype(x.dtype) for x in operands]
+        promotion.promoted_dtype, [as_dtype(x.dtype) for x in operands]
     )  # 0-d operands are not weak here
     return contract_operands(equation, [cast(x, joint) for x in operands] if joint.kind in "fc" else operands)
 

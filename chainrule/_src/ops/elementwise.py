@@ -226,7 +226,7 @@ def float_power(input: TensorLike, exponent: TensorLike) -> Tensor:
     return _pow(wide(input), wide(exponent))
 
 
-@op("round special.round", method=True, in_place=True, out=True, remembered=True)
+@op("round special.round", method=True, in_place=True, out=True, cached=True)
 def round(input: TensorLike, *, decimals: int = 0) -> Tensor:
     """Round to the nearest integer, ties to even, or to a number of decimals."""
     if getattr(getattr(input, "dtype", None), "kind", "") in "iu":
@@ -280,7 +280,7 @@ def _promotion_stand_in(x: AnyArray) -> TensorLike:
     return np.empty((0,) * x.ndim, x.dtype) if hasattr(x, "dtype") else x
 
 
-@op("clamp clip", method=True, in_place=True, out=True, remembered=True)
+@op("clamp clip", method=True, in_place=True, out=True, cached=True)
 def clamp(input: TensorLike, min: Any = None, max: Any = None) -> Tensor:
     """Limit the elements to [min, max]; bounds are numbers or tensors. At a bound the gradient is passed on.
 
@@ -312,13 +312,13 @@ def _as_number(bound: Any) -> Any:
     return bound.item() if one else bound
 
 
-@op(method=True, in_place=True, out=True, remembered=True)
+@op(method=True, in_place=True, out=True, cached=True)
 def clamp_min(input: TensorLike, min: TensorLike) -> Tensor:
     """Return the larger of each element and ``min``."""
     return clamp(input, min=min)
 
 
-@op(method=True, in_place=True, out=True, remembered=True)
+@op(method=True, in_place=True, out=True, cached=True)
 def clamp_max(input: TensorLike, max: TensorLike) -> Tensor:
     """Return the smaller of each element and ``max``."""
     return clamp(input, max=max)
@@ -355,7 +355,7 @@ def _number(name: str, value: TensorLike) -> Any:
     return value.item()
 
 
-@op(method=True, in_place=True, out=True, remembered=True)
+@op(method=True, in_place=True, out=True, cached=True)
 def nan_to_num(
     input: TensorLike, nan: TensorLike = 0.0, posinf: TensorLike | None = None, neginf: TensorLike | None = None
 ) -> Tensor:
@@ -364,7 +364,7 @@ def nan_to_num(
     return general(comparison.nan_to_num, (input,), params)
 
 
-@op("logit special.logit", method=True, in_place=True, out=True, remembered=True)
+@op("logit special.logit", method=True, in_place=True, out=True, cached=True)
 def logit(input: TensorLike, eps: float | None = None) -> Tensor:
     """Return log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
     return _logit(input, eps=eps)
@@ -386,7 +386,7 @@ def sign(input: TensorLike) -> Tensor:
     return _sign(input)
 
 
-@op(method=True, in_place=True, out=True, remembered=True)
+@op(method=True, in_place=True, out=True, cached=True)
 def sgn(input: TensorLike) -> Tensor:
     """Return the sign; for complex numbers the direction z/|z| (0 at 0)."""
     x = tensor_of("sgn", input)

@@ -18,7 +18,7 @@ from chainrule._src.ops.arguments import cast_source, number_in, takes_tensors, 
 from chainrule._src.table import indexing as rows
 from chainrule._src.table import shape as moves
 from chainrule._src.tape.dispatch import bind
-from chainrule._src.tape.protocol import as_array, holds_of, memory_of
+from chainrule._src.tape.protocol import as_array, memory_of, predicate_holds
 from chainrule._src.tape.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -35,7 +35,7 @@ def _same_rank(name: str, x: AnyArray, index: AnyArray) -> Tensor:
 
 
 def _bounds(name: str, index: AnyArray, n: int, d: int, error: type[Exception] = RuntimeError) -> None:
-    if holds_of(index, rows.Outside(n, 0)):  # type: ignore[arg-type]  # mypy does not see the __call__ of a NamedTuple
+    if predicate_holds(index, rows.Outside(n, 0)):  # type: ignore[arg-type]  # mypy does not see the __call__ of a NamedTuple
         data = memory_of(index)
         bad = int(data.max()) if int(data.max()) >= n else int(data.min())
         raise error(f"{name}(): index {bad} is out of bounds for dimension {d} with size {n}")

@@ -134,7 +134,7 @@ def repeat_indices(n: int, counts: IntoArray) -> NumpyArray:
     return np.repeat(np.arange(n), counts)
 
 
-@op(method=True, remembered=True)
+@op(method=True, cached=True)
 def flip(input: TensorLike, *axes: Any, dims: object = None) -> Tensor:
     """Reverse the order of the elements along axes (a copy)."""
     x = tensor_of("flip", input)
@@ -144,7 +144,7 @@ def flip(input: TensorLike, *axes: Any, dims: object = None) -> Tensor:
     return bind(rows.flip, (x,), {"axis": tuple(a - x.ndim for a in order)}) if x.ndim else rows.clone(x)
 
 
-@op(method=True, remembered=True)
+@op(method=True, cached=True)
 def fliplr(input: TensorLike) -> Tensor:
     """Reverse the order of the columns."""
     if tensor_of("fliplr", input).ndim < 2:
@@ -152,7 +152,7 @@ def fliplr(input: TensorLike) -> Tensor:
     return flip(input, 1)
 
 
-@op(method=True, remembered=True)
+@op(method=True, cached=True)
 def flipud(input: TensorLike) -> Tensor:
     """Reverse the order of the rows."""
     if not tensor_of("flipud", input).ndim:
@@ -239,7 +239,7 @@ def _tensor_list(function: str, tensors: object) -> list[Tensor]:
     return [cast(x, target) for x in xs]
 
 
-@op("cat concat concatenate", out=True, remembered=True)
+@op("cat concat concatenate", out=True, cached=True)
 def cat(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Concatenate tensors along ``dim``.
 
@@ -273,7 +273,7 @@ def cat(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
 concat = concatenate = cat
 
 
-@op(out=True, remembered=True)
+@op(out=True, cached=True)
 def stack(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Stack tensors of one shape along a new axis.
 

@@ -142,9 +142,9 @@ _COLLECTION: Params = {
     "optimize": property(lambda x: _lazy(x).__dask_optimize__),
     "scheduler": property(lambda x: _lazy(x).__dask_scheduler__),
 }
-for _face in (Tensor, Array):
+for _type in (Tensor, Array):
     for _name, _method in _COLLECTION.items():
-        setattr(_face, f"__dask_{_name}__", _method)
+        setattr(_type, f"__dask_{_name}__", _method)
 
 
 def _of_array(method: Callable[[Tensor], Tensor]) -> Callable[[Array], Any]:

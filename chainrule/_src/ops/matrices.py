@@ -26,13 +26,13 @@ from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.tensor import Tensor, wrap
 
 
-@op(method=True, in_place=True, out=True, remembered=True)
+@op(method=True, in_place=True, out=True, cached=True)
 def tril(input: TensorLike, diagonal: int = 0) -> Tensor:
     """Return the lower triangle of matrices, up to a diagonal, with zeros elsewhere."""
     return bind(rows.tril, (_matrix("tril", input),), {"k": diagonal})
 
 
-@op(method=True, in_place=True, out=True, remembered=True)
+@op(method=True, in_place=True, out=True, cached=True)
 def triu(input: TensorLike, diagonal: int = 0) -> Tensor:
     """Return the upper triangle of matrices, from a diagonal on, with zeros elsewhere."""
     return bind(rows.triu, (_matrix("triu", input),), {"k": diagonal})
@@ -45,7 +45,7 @@ def _matrix(name: str, x: TensorLike) -> Tensor:
     return x
 
 
-@op(method=True, remembered=True)
+@op(method=True, cached=True)
 def diag_embed(input: TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Put the last axis on a diagonal of two new axes, with zeros elsewhere."""
     x = tensor_of("diag_embed", input)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.any_array import scalar_to_array
 from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import (
@@ -37,7 +37,7 @@ from chainrule._src.table import shape as rows
 from chainrule._src.tape.dispatch import bind, rank
 from chainrule._src.tape.foreign import innermost_foreign
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.protocol import LATER, UFUNCS, ArrayLike, holds_of, implements, memory_of, strides_of
+from chainrule._src.tape.protocol import LATER, UFUNCS, ArrayLike, implements, memory_of, predicate_holds, strides_of
 from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
 from chainrule._src.tape.view import copy_scalar_view, make_read_only
 
@@ -294,7 +294,7 @@ if np.sign(2j) == 1j:  # before NumPy 2.0, the sign of complex numbers was that 
 def _modf(x: AnyArray) -> tuple[AnyArray, AnyArray]:
     x = in_dtype(x, np.modf.resolve_dtypes((dtype_of(x), None, None))[1])
     integer_part = comparison.trunc(x)
-    if holds_of(x, _is_no_infinity):
+    if predicate_holds(x, _is_no_infinity):
         return x - integer_part, integer_part
     infinite = np.isinf(x)
     return np.where(infinite, 0, x - np.where(infinite, 0, integer_part)), integer_part
@@ -478,7 +478,9 @@ def _polyval(p: IntoArray, x: AnyArray) -> AnyArray:
     p = asarray_or_tensor(p)
     total = np.zeros_like(x)
     for k in range(shape_of(p)[0]):
-        total = np.add(*promoted(unscalar(np.multiply(total, x)), p[k, ...]))  # p[k] would be a scalar, which is weak
+        total = np.add(
+            *promoted(scalar_to_array(np.multiply(total, x)), p[k, ...])
+        )  # p[k] would be a scalar, which is weak
     return total
 
 
@@ -502,7 +504,7 @@ def _convolve(a: IntoArray, v: AnyArray, mode: str = "full") -> AnyArray:
     if n < m:
         return _convolve(v, a, mode)
     windows = np.pad(a, m - 1)[np.arange(n + m - 1)[:, None] + np.arange(m)]
-    if holds_of(v, _is_finite):
+    if predicate_holds(v, _is_finite):
         full = np.matmul(windows, np.flip(v))
     else:  # a short kernel: pad the ends with nothing, because 0 times infinity is NaN
         inside = np.pad(np.ones(n, bool), m - 1)[np.arange(n + m - 1)[:, None] + np.arange(m)]

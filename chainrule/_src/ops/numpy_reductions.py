@@ -34,7 +34,7 @@ from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import indexing, reduction, statistics
 from chainrule._src.table import shape as rows
 from chainrule._src.tape.dispatch import bind
-from chainrule._src.tape.protocol import UFUNC_METHODS, UFUNCS, call_ufunc, holds_of, implements, on_numbers
+from chainrule._src.tape.protocol import UFUNC_METHODS, UFUNCS, call_ufunc, implements, on_numbers, predicate_holds
 from chainrule._src.tape.tensor import Tensor, wrap
 
 NOTHING: Any = np._NoValue
@@ -251,7 +251,7 @@ def _average(
     keep = is_keepdims(keepdims)
     weights = in_dtype(weights, np.result_type(a.dtype, dtype_of(weights), *least))
     scale = np.sum(np.broadcast_to(weights, shape), axis=axis, keepdims=keep)
-    if not holds_of(asarray_or_tensor(scale), _has_no_zero):
+    if not predicate_holds(asarray_or_tensor(scale), _has_no_zero):
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     mean = np.sum(np.multiply(a, weights), axis=axis, keepdims=keep) / scale
     return (mean, scale) if returned else mean
@@ -563,7 +563,7 @@ def neighbours(position: AnyArray, last: TensorLike) -> tuple[Any, Any, Any, Any
 
 def _quantile_result(result: AnyArray, ordered: AnyArray, a: AnyArray, axis: Dims, keepdims: bool) -> AnyArray:
     """Return a quantile of sorted elements; NaN sorts last, and any NaN makes the quantile NaN. Keep the axes if requested."""
-    if holds_of(ordered[-1], _has_nan):
+    if predicate_holds(ordered[-1], _has_nan):
         result = np.where(np.isnan(ordered[-1]), ordered[-1], result)
     result = to_order(result, "C")
     if not is_keepdims(keepdims):

@@ -23,7 +23,7 @@ from chainrule._src.ops.numpy_reductions import checked_axes, flattened, with_sa
 from chainrule._src.ops.numpy_samples import concrete_or_same, concrete_values
 from chainrule._src.table import indexing
 from chainrule._src.tape.dispatch import bind, cast
-from chainrule._src.tape.protocol import UFUNC_METHODS, holds_of, implements, on_numbers
+from chainrule._src.tape.protocol import UFUNC_METHODS, implements, on_numbers, predicate_holds
 from chainrule._src.tape.tensor import wrap
 from chainrule._src.tape.view import copy_scalar_view
 
@@ -212,7 +212,7 @@ def _piece_of_each(y: AnyArray, x: AnyArray, condition: AnyArray, value: Callabl
     order = np.argsort(~selected, kind="stable")
     values_and_marks = np.stack([np.where(selected, flat, flat), cast(selected, x.dtype)])
     for k in range(1, n + 1):
-        if holds_of(count, functools.partial(_any_is, k)):
+        if predicate_holds(count, functools.partial(_any_is, k)):
             some = on_numbers(values_and_marks, functools.partial(_selected_by_one, k))
             part = np.broadcast_to(value(np.where(count == k, take(flat, order[:k]), wrap_result(some))), (k,))
             found = take(part, np.clip(rank, 0, k - 1))

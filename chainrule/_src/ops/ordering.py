@@ -190,19 +190,19 @@ def _scan(name: str, row: Any, x: Any, dim: Any) -> Tensor:
     return x.clone() if axis is None else bind(row, (x,), {"axis": axis})
 
 
-@op(method=True, in_place=True, out=True, remembered=True)
+@op(method=True, in_place=True, out=True, cached=True)
 def cumsum(input: TensorLike, dim: int, *, dtype: DTypeLike = None) -> Tensor:
     """Return the running sum along ``dim``."""
     return _scan("cumsum", reduction.cumsum, to_sum_dtype(tensor_of("cumsum", input), dtype), dim)
 
 
-@op(method=True, in_place=True, out=True, remembered=True)
+@op(method=True, in_place=True, out=True, cached=True)
 def cumprod(input: TensorLike, dim: int, *, dtype: DTypeLike = None) -> Tensor:
     """Return the running product along ``dim``. The gradient is correct for elements that are zero, too."""
     return _scan("cumprod", reduction.cumprod, to_sum_dtype(tensor_of("cumprod", input), dtype), dim)
 
 
-@op(method=True, out=True, remembered=True)
+@op(method=True, out=True, cached=True)
 def logcumsumexp(input: TensorLike, dim: int) -> Tensor:
     """Return the running log Σ exp along ``dim``, computed without overflow."""
     return _scan("logcumsumexp", reduction.logcumsumexp, to_float(tensor_of("logcumsumexp", input, "biuf")), dim)

@@ -16,7 +16,7 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.api.operands import operand
 from chainrule._src.arrays import gpu as gpus
-from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.any_array import scalar_to_array
 from chainrule._src.arrays.device import DeviceLike, gpu_of
 from chainrule._src.arrays.device import device as as_device
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype
@@ -38,7 +38,7 @@ from chainrule._src.ops.creation import _sizes, _wrap_new
 from chainrule._src.tape.foreign import Foreign, gpu_number
 from chainrule._src.tape.levels import STACK, Level
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.protocol import ArrayLike, holds_of
+from chainrule._src.tape.protocol import ArrayLike, predicate_holds
 from chainrule._src.tape.tensor import Tensor, attach_methods, wrap
 
 
@@ -223,7 +223,7 @@ def _floats(
         if dtype.kind == "c":
             re, im = numbers((2, *shape)) * scale
             return (re + 1j * im).astype(dtype)
-        return unscalar(numbers(shape, kind)).astype(dtype, copy=False)
+        return scalar_to_array(numbers(shape, kind)).astype(dtype, copy=False)
 
     return _drawn(shape, draw)
 
@@ -276,7 +276,7 @@ def randint(
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
 
     def draw(shape: tuple[int, ...]) -> NumpyArray:
-        return unscalar(_source("integers", generator, device)(low, high, shape)).astype(kind)
+        return scalar_to_array(_source("integers", generator, device)(low, high, shape)).astype(kind)
 
     return _wrap_new(_drawn(_sizes("randint", (size,)), draw), requires_grad)
 
@@ -353,7 +353,7 @@ def normal(
     """
     mean, std = operand("normal", 0, mean), operand("normal", 1, std)
     like = mean if isinstance(mean, Tensor) or size is not None else tensor_of("normal", std)
-    if std < 0 if isinstance(std, (int, float)) else holds_of(std, _has_negative):
+    if std < 0 if isinstance(std, (int, float)) else predicate_holds(std, _has_negative):
         raise RuntimeError(f"normal expects all elements of std >= 0.0, but found {std}")
     if size is not None:
         kind = _real("normal", dtype, "fc")

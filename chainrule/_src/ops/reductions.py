@@ -29,7 +29,7 @@ float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 # -- sums ------------------------------------------------------------------------------------------------------------
 
 
-@op(method=True, out=True, remembered=True)
+@op(method=True, out=True, cached=True)
 def sum(
     input: TensorLike,
     dim: Dims = None,
@@ -64,7 +64,7 @@ def _full_reduction(input: Tensor) -> Params | None:
     return None
 
 
-@op(method=True, out=True, remembered=True)
+@op(method=True, out=True, cached=True)
 def prod(input: TensorLike, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
     """Return the product of all elements, or along ``dim``. The gradient is correct for elements that are zero, too."""
     return _total("prod", reduction.prod, input, dim, keepdim, dtype)
@@ -86,7 +86,7 @@ def _over(name: str, x: Tensor, dim: Dims, keepdim: bool) -> Params:
     return params if dim is None else {**params, "dims": True}
 
 
-@op(method=True, out=True, remembered=True)
+@op(method=True, out=True, cached=True)
 def mean(
     input: TensorLike,
     dim: Dims = None,
@@ -158,13 +158,13 @@ def _truth(name: str, row: Primitive, input: TensorLike, dim: Dims, keepdim: boo
 # -- extrema ---------------------------------------------------------------------------------------------------------
 
 
-@op(method=True, out=True, remembered=True)
+@op(method=True, out=True, cached=True)
 def amax(input: TensorLike, dim: Dims = (), keepdim: bool = False) -> Tensor:
     """Return the maximum over ``dim``; tied elements share the gradient evenly."""
     return _extremum("amax", reduction.amax, input, dim, keepdim)
 
 
-@op(method=True, out=True, remembered=True)
+@op(method=True, out=True, cached=True)
 def amin(input: TensorLike, dim: Dims = (), keepdim: bool = False) -> Tensor:
     """Return the minimum over ``dim``; tied elements share the gradient evenly."""
     return _extremum("amin", reduction.amin, input, dim, keepdim)
@@ -196,13 +196,13 @@ def aminmax(input: TensorLike, *, dim: SupportsIndex | None = None, keepdim: boo
     return return_types.aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
 
 
-@op(method=True, out=True, remembered=True)
+@op(method=True, out=True, cached=True)
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Return the maximum of all elements, ``(values, indices)`` along ``dim``, or the elementwise maximum with a tensor."""
     return _best("max", ew.maximum, reduction.amax, reduction.argmax, input, dim, keepdim, other)
 
 
-@op(method=True, out=True, remembered=True)
+@op(method=True, out=True, cached=True)
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Return the minimum of all elements, ``(values, indices)`` along ``dim``, or the elementwise minimum with a tensor."""
     return _best("min", ew.minimum, reduction.amin, reduction.argmin, input, dim, keepdim, other)
@@ -271,7 +271,7 @@ def _arg(name: str, row: Primitive, input: TensorLike, dim: int | None, keepdim:
 # -- variance --------------------------------------------------------------------------------------------------------
 
 
-@op(method=True, out=True, remembered=True)
+@op(method=True, out=True, cached=True)
 def var(
     input: TensorLike, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: int | None = None
 ) -> Tensor:
@@ -279,7 +279,7 @@ def var(
     return _spread("var", statistics.var, input, dim, unbiased, keepdim, correction)[0]
 
 
-@op(method=True, out=True, remembered=True)
+@op(method=True, out=True, cached=True)
 def std(
     input: TensorLike, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:
@@ -323,20 +323,20 @@ def _spread(
 # -- exponentials and norms ------------------------------------------------------------------------------------------
 
 
-@op("logsumexp special.logsumexp", method=True, out=True, remembered=True)
+@op("logsumexp special.logsumexp", method=True, out=True, cached=True)
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """Return log Σ exp(x) over ``dim``, computed without overflow."""
     x = to_float(tensor_of("logsumexp", input))
     return bind(reduction.logsumexp, (x,), {"axis": axes_of("logsumexp", dim, x.ndim), "keepdims": keepdim})
 
 
-@op("softmax special.softmax", method=True, remembered=True)
+@op("softmax special.softmax", method=True, cached=True)
 def softmax(input: TensorLike, dim: int | None = None, dtype: DTypeLike = None) -> Tensor:
     """Return exp(x) / Σ exp(x) along ``dim``: positive numbers that sum to 1."""
     return _soft("softmax", reduction.softmax, input, dim, dtype)
 
 
-@op("log_softmax special.log_softmax", method=True, remembered=True)
+@op("log_softmax special.log_softmax", method=True, cached=True)
 def log_softmax(input: TensorLike, dim: int | None = None, dtype: DTypeLike = None) -> Tensor:
     """Return the logarithm of the softmax along ``dim``, computed without overflow."""
     return _soft("log_softmax", reduction.log_softmax, input, dim, dtype)
@@ -355,7 +355,7 @@ def _soft(name: str, row: Primitive, input: TensorLike, dim: int | None, dtype: 
     return bind(row, (x,), {"axis": axis})
 
 
-@op(method=True, out=True, remembered=True)
+@op(method=True, out=True, cached=True)
 def norm(
     input: TensorLike, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None
 ) -> Tensor:

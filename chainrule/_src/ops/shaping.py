@@ -64,7 +64,7 @@ def _resolved_shape(function: str, have: tuple[int, ...], shape: tuple[int, ...]
     return shape
 
 
-@op(method=True, remembered=True)
+@op(method=True, cached=True)
 def reshape(input: Any, *sizes: ShapeLike, shape: Any = None) -> Tensor:
     """Return the same elements in another shape: a view if the memory layout allows, else a copy. One size may be -1.
 
@@ -107,7 +107,7 @@ def _viewable(array: Any, target: tuple[int, ...]) -> bool:
     return True
 
 
-@op("Tensor.view", also={"dtype": "size"}, sample="rand(2, 3), (6,)", remembered=True)
+@op("Tensor.view", also={"dtype": "size"}, sample="rand(2, 3), (6,)", cached=True)
 def view(input: TensorLike, *sizes: Any, size: Any = None) -> Tensor:
     """Return a view with the same elements in another shape.
 
@@ -141,7 +141,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     return reshape(input, *other.shape)
 
 
-@op(method=True, remembered=True)
+@op(method=True, cached=True)
 def flatten(input: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Merge the axes from ``start_dim`` to ``end_dim`` into one."""
     x = tensor_of("flatten", input)
@@ -157,7 +157,7 @@ def flatten(input: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(x, *shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])
 
 
-@op(method=True, remembered=True)
+@op(method=True, cached=True)
 def ravel(input: TensorLike) -> Tensor:
     """Return all elements along one axis, contiguous: a view if the tensor is contiguous, else a copy."""
     return reshape(contiguous(tensor_of("ravel", input)), -1)
@@ -172,7 +172,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     return reshape(input, *shape[:d], *_resolved_shape("unflatten", (shape[d],), tuple(sizes)), *shape[d + 1 :])
 
 
-@op(method=True, sample="rand(2, 3), (1, 0)", remembered=True)
+@op(method=True, sample="rand(2, 3), (1, 0)", cached=True)
 def permute(input: TensorLike, *order: Any, dims: Dims = None) -> Tensor:
     """Permute the axes."""
     x = tensor_of("permute", input)
@@ -193,7 +193,7 @@ def permute(input: TensorLike, *order: Any, dims: Dims = None) -> Tensor:
     method=True,
     in_place="view",
     also={"axis0": "dim0", "axis1": "dim1"},
-    remembered=True,
+    cached=True,
     sample="rand(2, 3), 0, 1",
 )
 def transpose(input: TensorLike, dim0: object, dim1: object = None) -> Tensor:
@@ -211,7 +211,7 @@ def alias(x: Tensor) -> Tensor:
     return bind(rows.alias, (x,), {})
 
 
-@op(method=True, in_place="view", sample="rand(2, 3)", remembered=True)
+@op(method=True, in_place="view", sample="rand(2, 3)", cached=True)
 def t(input: TensorLike) -> Tensor:
     """Transpose a matrix (a vector or number is returned unchanged)."""
     x = tensor_of("t", input)
@@ -256,7 +256,7 @@ def movedim(input: TensorLike, source: Any, destination: Any) -> Tensor:
     return bind(rows.permute, (x,), {"axes": tuple(order)})
 
 
-@op(method=True, in_place="view", sample="rand(2, 1)", remembered=True)
+@op(method=True, in_place="view", sample="rand(2, 1)", cached=True)
 def squeeze(input: TensorLike, dim: Any = None) -> Tensor:
     """Remove axes of length 1: all of them, or those in ``dim``."""
     x = tensor_of("squeeze", input)
@@ -272,7 +272,7 @@ def squeeze(input: TensorLike, dim: Any = None) -> Tensor:
     return bind(rows.squeeze, (x,), {"axis": tuple(a - n for a in axes), "overload": overload})
 
 
-@op(method=True, in_place="view", sample="rand(2, 3), 0", remembered=True)
+@op(method=True, in_place="view", sample="rand(2, 3), 0", cached=True)
 def unsqueeze(input: TensorLike, dim: int) -> Tensor:
     """Insert an axis of length 1 at ``dim``."""
     x = tensor_of("unsqueeze", input)
@@ -280,7 +280,7 @@ def unsqueeze(input: TensorLike, dim: int) -> Tensor:
     return bind(rows.unsqueeze, (x,), {"axis": (errors.check_dim("unsqueeze", dim, n) - n,)})
 
 
-@op("Tensor.expand", sample="rand(2, 1), (2, 3)", remembered=True)
+@op("Tensor.expand", sample="rand(2, 1), (2, 3)", cached=True)
 def expand(input: TensorLike, *sizes: ShapeLike, size: Any = None) -> Tensor:
     """Expand axes of length 1 to the given sizes, without copying; -1 keeps a size."""
     x = tensor_of("expand", input)
@@ -343,7 +343,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
         ) from None
 
 
-@op(method=True, sample="rand(3, 3)", remembered=True)
+@op(method=True, sample="rand(3, 3)", cached=True)
 def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Return a diagonal of two axes as the last axis (a view)."""
     x = tensor_of("diagonal", input)
@@ -354,7 +354,7 @@ def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -
     return bind(rows.diagonal, (x,), {"offset": offset, "axis1": a - n, "axis2": b - n})
 
 
-@op(method=True, remembered=True)
+@op(method=True, cached=True)
 def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
     """Return a copy with the tensor's memory order, or (``contiguous_format``) in C order. Gradients flow through it."""
     x = tensor_of("clone", input)

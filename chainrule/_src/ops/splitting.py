@@ -69,7 +69,7 @@ def select(input: TensorLike, dim: int, index: int) -> Tensor:
     return x[(slice(None),) * errors.check_dim("select", dim, x.ndim) + (_checked_int("select", "index", index),)]
 
 
-@op(method=True, sample="rand(2, 3)", remembered=True)
+@op(method=True, sample="rand(2, 3)", cached=True)
 def unbind(input: TensorLike, dim: int = 0) -> tuple[Tensor, ...]:
     """Return all entries along ``dim`` as views."""
     x = tensor_of("unbind", input)
@@ -79,7 +79,7 @@ def unbind(input: TensorLike, dim: int = 0) -> tuple[Tensor, ...]:
     return mark_multi_output_views("Unbind", tuple([x[(*lead, i)] for i in range(x._raw.shape[len(lead)])]))
 
 
-@op(method=True, also={"split_size": "split_size_or_sections"}, sample="rand(4, 3), 2", remembered=True)
+@op(method=True, also={"split_size": "split_size_or_sections"}, sample="rand(4, 3), 2", cached=True)
 def split(tensor: TensorLike, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Split along ``dim`` into views of one size (the last may be smaller), or of the listed sizes."""
     x = tensor_of("split", tensor)
@@ -112,13 +112,13 @@ def _pieces(x: Tensor, d: int, cuts: Iterable[int]) -> tuple[Tensor, ...]:
     return tuple([x[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)])
 
 
-@op(method=True, sample="rand(4, 3), [1, 3]", remembered=True)
+@op(method=True, sample="rand(4, 3), [1, 3]", cached=True)
 def split_with_sizes(tensor: TensorLike, split_sizes: object, dim: int = 0) -> tuple[Tensor, ...]:
     """Split along ``dim`` into views of the listed sizes."""
     return split(tensor, list(split_sizes), dim)
 
 
-@op(method=True, sample="rand(4, 3), 2", remembered=True)
+@op(method=True, sample="rand(4, 3), 2", cached=True)
 def chunk(input: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Split along ``dim`` into at most ``chunks`` views of equal size; the last may be smaller."""
     if _checked_int("chunk", "chunks", chunks) <= 0:

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.any_array import scalar_to_array
 from chainrule._src.arrays.types import AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params
 from chainrule._src.rules.primitive import Primitive
 
@@ -361,7 +361,7 @@ def _as_rows(sample: Any) -> Any:
 
 
 def _agree(expected: Any, found: Any) -> bool:
-    expected = unscalar(expected)
+    expected = scalar_to_array(expected)
     if type(expected) is not ndarray or expected.dtype != found.dtype or expected.shape != found.shape:
         return False
     return bool(

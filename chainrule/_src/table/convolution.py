@@ -22,7 +22,7 @@ from chainrule._src.rules.batching import broadcast_batch, reshape_any
 from chainrule._src.rules.kinds import call, linear, opaque
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.rules.rules import conjugate
-from chainrule._src.tape.foreign import Foreign, copy_in_library, in_row_order, zeros_beside
+from chainrule._src.tape.foreign import Foreign, copy_in_library, in_row_order, zeros_on_device_of
 
 ndarray = np.ndarray
 _COLUMNS = 1 << 21  # largest number of column elements copied at a time
@@ -41,7 +41,7 @@ def _padded(x: AnyArray, padding: Ints) -> AnyArray:
     if not any(padding):
         return x
     spatial = x.shape[2:]
-    out = zeros_beside(x, (*x.shape[:2], *[n + 2 * p for n, p in zip(spatial, padding, strict=True)]), x.dtype)
+    out = zeros_on_device_of(x, (*x.shape[:2], *[n + 2 * p for n, p in zip(spatial, padding, strict=True)]), x.dtype)
     out[(slice(None), slice(None), *[slice(p, p + n) for n, p in zip(spatial, padding, strict=True)])] = x
     return out
 
@@ -78,7 +78,7 @@ def _rows_of_windows(x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation
     """Copy windows to rows (n·counts, kernel·channels): one row per window, with its channels last."""
     n, channels, *spatial = x.shape
     counts = _counts(tuple(spatial), kernel, stride, padding, dilation)
-    padded = zeros_beside(x, (n, *[m + 2 * p for m, p in zip(spatial, padding, strict=True)], channels), x.dtype)
+    padded = zeros_on_device_of(x, (n, *[m + 2 * p for m, p in zip(spatial, padding, strict=True)], channels), x.dtype)
     padded[(slice(None), *[slice(p, p + m) for p, m in zip(padding, spatial, strict=True)])] = np.moveaxis(x, 1, -1)
     first, *steps, last = padded.strides
     inner = tuple(s * d for s, d in zip(steps, dilation, strict=True))
@@ -103,7 +103,7 @@ def _add_windows(padded: Any, columns: Any, first: int, stride: Ints, dilation: 
 
 def _padded_zeros(x: AnyArray, lead: Ints, size: Ints, padding: Ints, dtype: NumpyDType) -> AnyArray:
     """Return zeros of a padded shape, into which windows are added."""
-    return zeros_beside(x, (*lead, *[n + 2 * p for n, p in zip(size, padding, strict=True)]), dtype)
+    return zeros_on_device_of(x, (*lead, *[n + 2 * p for n, p in zip(size, padding, strict=True)]), dtype)
 
 
 def _without_padding(padded: AnyArray, size: Ints, padding: Ints) -> AnyArray:
@@ -239,7 +239,7 @@ def convolution(x: Any, weight: Any, *, stride: Any, padding: Any, dilation: Any
     n, out = x.shape[0], weight.shape[0]
     counts = _counts(x.shape[2:], kernel, stride, padding, dilation)
     if _channels_last(x.shape[1], groups, kernel, counts):
-        result = zeros_beside(x, (n, out, *counts), np.result_type(x.dtype, weight.dtype))
+        result = zeros_on_device_of(x, (n, out, *counts), np.result_type(x.dtype, weight.dtype))
         matrix = np.moveaxis(weight, 1, -1).reshape(out, -1)
         for part, _, _ in _pieces(n, math.prod(weight.shape[1:]) * math.prod(counts), (1,)):
             rows = _rows_of_windows(x[part], kernel, stride, padding, dilation)
@@ -247,7 +247,7 @@ def convolution(x: Any, weight: Any, *, stride: Any, padding: Any, dilation: Any
         return result
     windows = _windows(x, kernel, stride, padding, dilation)
     matrix = weight.reshape(groups, out // groups, math.prod(weight.shape[1:]))
-    result = zeros_beside(x, (n, groups, out // groups, math.prod(counts)), np.result_type(x.dtype, weight.dtype))
+    result = zeros_on_device_of(x, (n, groups, out // groups, math.prod(counts)), np.result_type(x.dtype, weight.dtype))
     lead = (slice(None),) * (1 + len(kernel))
     for part, rows, line in _pieces(n, math.prod(windows.shape[1:]), counts):
         columns = _columns(windows[(part, *lead, rows)], groups, len(kernel))
@@ -325,7 +325,7 @@ def convolution_weight(x: Any, y: Any, *, kernel: Any, stride: Any, padding: Any
     rows = y.shape[1] // groups * math.prod(kernel)
     fitting = _counts(y.shape[2:], kernel, stride, padding, dilation)
     if _channels_last(y.shape[1], groups, kernel, fitting) and fitting == tuple(counts):
-        result = zeros_beside(x, (out, rows), np.result_type(x.dtype, y.dtype))
+        result = zeros_on_device_of(x, (out, rows), np.result_type(x.dtype, y.dtype))
         for part, _, _ in _pieces(n, rows * math.prod(counts), (1,)):
             values = np.moveaxis(x[part], 1, 0).reshape(out, -1)
             result += values @ _rows_of_windows(y[part], kernel, stride, padding, dilation)
@@ -334,7 +334,7 @@ def convolution_weight(x: Any, y: Any, *, kernel: Any, stride: Any, padding: Any
     lead = (slice(None),) * (1 + len(kernel))
     windows = windows[(slice(None), *lead, *[slice(c) for c in counts])]
     x_matrix = x.reshape(n, groups, out // groups, math.prod(counts))
-    result = zeros_beside(x, (groups, out // groups, rows), np.result_type(x.dtype, y.dtype))
+    result = zeros_on_device_of(x, (groups, out // groups, rows), np.result_type(x.dtype, y.dtype))
     for part, at, line in _pieces(n, math.prod(windows.shape[1:]), tuple(counts)):
         columns = np.moveaxis(windows[(part, *lead, at)], 0, 1 + len(kernel))  # merge the examples: one product
         values = np.moveaxis(x_matrix[part, :, :, line], 0, 2).reshape(groups, out // groups, -1)

@@ -34,9 +34,9 @@ from chainrule._src.tape.foreign import (
     constant_like,
     copy_in_library,
     innermost_foreign,
-    zeros_beside,
+    zeros_on_device_of,
 )
-from chainrule._src.tape.protocol import holds_of, memory_of
+from chainrule._src.tape.protocol import memory_of, predicate_holds
 
 ndarray = np.ndarray
 
@@ -199,7 +199,7 @@ def add_at(x: AnyArray, *, shape: object, index: object) -> AnyArray | None:
     """Return zeros of a shape, with x added at an index; values for the same element are summed."""
     if not are_writable(x):
         return scatter_sum(x, shape, index)
-    out = zeros_beside(x, shape, x.dtype)
+    out = zeros_on_device_of(x, shape, x.dtype)
     if _unique(index):
         out[index] = x
     else:
@@ -363,7 +363,7 @@ def nonnegative_indices(index: Any, n: int, axis: int) -> Any:
     if is_recorded(index):  # a compiled function has to check again
         return index.on_numbers(_FromFront(n, axis))
     outside = Outside(n, -n)
-    if holds_of(index, outside):
+    if predicate_holds(index, outside):
         raise outside.error(memory_of(index), axis)
     return np.remainder(np.astype(index, np.int64), max(n, 1))
 
@@ -467,7 +467,7 @@ def take_add(x: AnyArray, index: AnyArray, *, axis: int, length: int) -> AnyArra
         return take_foreign_transpose(x, index, axis, length)
     if not are_writable(x):
         return scatter_sum(x, (*shape[:start], length, *shape[len(shape) - after :]), (*(slice(None),) * start, index))
-    out = zeros_beside(x, (*shape[:start], length, *shape[len(shape) - after :]), x.dtype)
+    out = zeros_on_device_of(x, (*shape[:start], length, *shape[len(shape) - after :]), x.dtype)
     if x.size:  # NumPy checks indices along an empty axis even where there is nothing to add
         np.add.at(out, (*(slice(None),) * start, index), x)
     return out

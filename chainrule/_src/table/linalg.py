@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import in_one, is_array, is_recorded, unscalar
+from chainrule._src.arrays.any_array import call_as_one_operation, is_array, is_recorded, scalar_to_array
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import call, opaque
 from chainrule._src.rules.rules import conjugate
 from chainrule._src.table import gufuncs
-from chainrule._src.tape.protocol import holds_of, on_numbers
+from chainrule._src.tape.protocol import on_numbers, predicate_holds
 
 ndarray = np.ndarray
 raw = np.linalg
@@ -201,7 +201,7 @@ def _cofactors(x: Any, out: Any) -> AnyArray:
         if is_recorded(x) and _has_inverse(x.inside):
             # A replay with a singular matrix fails here, and then runs eagerly instead.
             return _at_matrix(out) * inv(x).mT
-        return in_one(_cofactors, x, out)
+        return call_as_one_operation(_cofactors, x, out)
     if type(x) is ndarray:
         try:
             return _at_matrix(np.asarray(out)) * raw.inv(x).mT
@@ -211,8 +211,8 @@ def _cofactors(x: Any, out: Any) -> AnyArray:
             others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
             phase = _at_matrix(np.asarray(raw.det(u) * raw.det(vh)))
             return phase * np.conjugate((u * others[..., None, :]) @ vh)
-    singular = on_numbers(x, _not_invertible) if holds_of(out, _has_zero) else None
-    if singular is None or not holds_of(singular, np.any):
+    singular = on_numbers(x, _not_invertible) if predicate_holds(out, _has_zero) else None
+    if singular is None or not predicate_holds(singular, np.any):
         return _at_matrix(out) * inv(x).mT
     at = singular[..., None, None]
     usual = _at_matrix(out) * inv(np.where(at, np.eye(shape_of(x)[-1], dtype=x.dtype), x)).mT
@@ -306,7 +306,7 @@ def _slogdet_jvp(t: AnyArray, x: AnyArray, sign: AnyArray, logabsdet: AnyArray) 
 def slogdet(x: AnyArray) -> tuple[AnyArray, ...]:
     """Return the sign and the logarithm of the absolute value of the determinant of every matrix."""
     sign, logabsdet = gufuncs.slogdet(x)
-    return unscalar(sign), unscalar(logabsdet)
+    return scalar_to_array(sign), scalar_to_array(logabsdet)
 
 
 # -- cholesky --------------------------------------------------------------------------------------------------------

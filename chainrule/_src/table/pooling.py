@@ -15,7 +15,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.types import AnyArray, NumpyDType
 from chainrule._src.rules.kinds import call, discrete
-from chainrule._src.tape.foreign import constant_like, zeros_beside
+from chainrule._src.tape.foreign import constant_like, zeros_on_device_of
 
 ndarray = np.ndarray
 _PLACES = {"places": (np.array([[0, 1], [1, 2], [-1, 2]]), np.array([[0, 2], [2, 3]]))}
@@ -143,7 +143,7 @@ def bag_argmax(x: AnyArray, *, members: AnyArray, ends: Any) -> AnyArray:
 
     Bag i holds the rows ``members[ends[i] : ends[i + 1]]`` of x (rows, columns).
     """
-    best = zeros_beside(x, (*x.shape[:-2], len(ends) - 1, x.shape[-1]), np.int64)
+    best = zeros_on_device_of(x, (*x.shape[:-2], len(ends) - 1, x.shape[-1]), np.int64)
     for bag, (start, end) in enumerate(itertools.pairwise(ends)):
         if end > start:
             bag_rows = members[start:end]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import in_one, is_array, is_recorded
+from chainrule._src.arrays.any_array import call_as_one_operation, is_array, is_recorded
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Dims, Params, TensorLike
 from chainrule._src.rules.kinds import call, discrete, linear, opaque
@@ -97,7 +97,7 @@ def _divisor(x: AnyArray, axis: tuple[int, ...]) -> float:
 
 def _can_divide(x: AnyArray, out: AnyArray) -> bool:
     """Return whether out / x gives the products without x: there are no zeros, and no product overflowed or underflowed."""
-    return bool(in_one(_is_regular, x, out))
+    return bool(call_as_one_operation(_is_regular, x, out))
 
 
 def _is_regular(x: AnyArray, out: AnyArray) -> AnyArray:
@@ -237,7 +237,7 @@ def height(x: AnyArray, axis: int) -> AnyArray:
             if high - np.minimum.reduce(x, axis=None) < _NEAR:
                 return high
         elif is_recorded(x):
-            return in_one(_heights, x)
+            return call_as_one_operation(_heights, x)
     return np.maximum.reduce(x, axis=axis, keepdims=True)
 
 

@@ -21,7 +21,7 @@ from chainrule._src.rules.kinds import call, linear, unbroadcast
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table.functional_scatter import replace_region
 from chainrule._src.table.reduction import broadcast_to
-from chainrule._src.tape.foreign import zeros_beside
+from chainrule._src.tape.foreign import zeros_on_device_of
 from chainrule._src.tape.protocol import as_plain_array, strides_of
 
 ndarray = np.ndarray
@@ -287,7 +287,7 @@ def _undiagonal_of(x: AnyArray, offset: int, axis1: int, axis2: int, sizes: tupl
     if n:
         rows = np.take(x, np.clip(which, 0, n - 1), axis=-1)
     else:
-        rows = zeros_beside(x, (*shape_of(x)[:-1], sizes[0]), x.dtype)
+        rows = zeros_on_device_of(x, (*shape_of(x)[:-1], sizes[0]), x.dtype)
     return np.moveaxis(np.where(on, rows[..., None], np.zeros((), x.dtype)), (-2, -1), (axis1, axis2))
 
 

@@ -28,7 +28,7 @@ from chainrule._src.tape.versions import about_to_write, note_write
 ndarray = np.ndarray
 new = object.__new__
 _ACCUMULATE = new_lock()
-KEPT_PASSES = 7  # number of backward passes whose source lines a leaf keeps, besides the latest
+KEPT_PASSES = 7  # number of earlier backward passes whose source lines a leaf keeps
 
 
 def write_plain(leaf_cotangents: Pending, escaped: set[int]) -> bool:
@@ -36,7 +36,7 @@ def write_plain(leaf_cotangents: Pending, escaped: set[int]) -> bool:
     if LOOPS is None or ACTIVE_MODES:
         return False
     with _ACCUMULATE:
-        return LOOPS.write_grads(leaf_cotangents, LOCAL.sweep.freed, GRADIENT, escaped)
+        return LOOPS.write_grads(leaf_cotangents, LOCAL.sweep.freed, GRADIENT, escaped, KEPT_PASSES)
 
 
 def leaf_gradients(state: Any, leaf_cotangents: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, AnyArray]]:

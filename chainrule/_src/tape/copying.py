@@ -1,4 +1,4 @@
-"""Deep copies of memory and of graphs, for ``Tensor.__deepcopy__``.
+"""Make deep copies of memory and of graphs, for ``Tensor.__deepcopy__``.
 
 ``copy.deepcopy`` passes a memo from ids of originals to their copies. Memory is registered in it under the array that owns
 it, so the copies of tensors that share memory share memory. A graph is registered under its nodes, leaves and outputs,

@@ -1,4 +1,7 @@
-"""Device placement: move the operands of an operation to one device."""
+"""Device placement: move the operands of an operation to one device.
+
+``dispatch`` calls ``on_one_device`` for operands of other libraries.
+"""
 
 from __future__ import annotations
 

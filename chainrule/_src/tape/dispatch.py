@@ -12,7 +12,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.any_array import scalar_to_array
 from chainrule._src.arrays.dtypes import dtype_of_data
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, Params, Saved, TensorLike
@@ -141,7 +141,7 @@ def record(prim: Primitive, operands: Sequence[TensorLike], params: Params, tens
         return unrecorded_tensors(prim, operands, out, needs, params)
     if not several:
         if type(out) is not ndarray:
-            out = unscalar(out)
+            out = scalar_to_array(out)
         if out.dtype.kind not in "fc":
             check_has_derivative(prim, out)
             return unrecorded_tensors(prim, operands, out, needs, params)
@@ -188,7 +188,7 @@ def record_unary(prim: Primitive, x: Tensor, params: Params, out: AnyArray | Non
         else:
             out = at_users_line(_value, prim, (data,), params) if is_ours(prim) else prim.value(data, **params)
         if type(out) is not ndarray:
-            out = unscalar(out)
+            out = scalar_to_array(out)
     if (
         edge is None
         or not prim.differentiable
@@ -240,7 +240,7 @@ def _in_avals(prim: Primitive, datas: Sequence[object], out: AnyArray) -> tuple[
 
 
 def _saved(prim: Primitive, datas: Sequence[object], edges: Sequence[Edge | None], out: Any) -> Saved:
-    """Return the values that the rules of operands with an edge read, in the order of ``prim.saves``; None for others."""
+    """Return the values to save, in the order of ``prim.saves``. Values that no rule of an operand with an edge reads are None."""
     saved: list[object] = []
     for name, users in zip(prim.saves, prim.save_users, strict=True):
         if users is not None and not prim.variadic:

@@ -30,7 +30,7 @@ from chainrule._src.tape.view import View, register_if_view
 
 #: the shared parameters of operations without parameters
 NO_PARAMS: Params = {}
-#: (ufunc, whether a number comes first) -> the operation; if a number comes first, it is passed after the other operand
+#: (ufunc, whether a number comes first) -> the operation, which takes a leading number after the other operand
 RECORDED: dict[tuple[np.ufunc, bool], Any] = {}
 #: contractions that ``ndarray.dot`` computes: ten times the ndim of the first operand, plus the ndim of the second
 _PRODUCTS = {"ik,kj->ij": 22, "ik,k->i": 21, "k,kj->j": 12, "i,i->": 11}

@@ -19,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import is_recorded, unscalar
+from chainrule._src.arrays.any_array import is_recorded, scalar_to_array
 from chainrule._src.arrays.types import AnyArray, Cotangents
 from chainrule._src.messages import errors
 from chainrule._src.messages.source_locations import note_frame
 from chainrule._src.tape import regions
 from chainrule._src.tape.accumulate import leaf_gradients, write_grads, write_plain
 from chainrule._src.tape.eager import LOOPS
-from chainrule._src.tape.foreign import zeros_beside
+from chainrule._src.tape.foreign import zeros_on_device_of
 from chainrule._src.tape.fp_warnings import at_users_line, is_ours
 from chainrule._src.tape.hooks import post_hooks, pre_hooks, tensor_hooks
 from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, switch_mode
@@ -72,7 +72,7 @@ class Sweep:
 
     Attributes:
         roots, cotangents: the edges of the outputs, and the cotangent of each.
-        order: the edges to visit, oldest first, if the caller passed them; None: all that the roots depend on.
+        order: the edges to visit, oldest first, if the caller passed them; None: all edges that the roots depend on.
         wanted: the edges whose cotangents are returned, or None.
         captured: the cotangents of the wanted edges.
         retained: pairs (tensor, gradient) of the tensors that retain their gradients.
@@ -311,13 +311,14 @@ def _sum(x: AnyArray, y: AnyArray) -> AnyArray:
         if total is not None:
             return total
     total = at_users_line(add, x, y)
-    return total if type(total) is ndarray else unscalar(total)
+    return total if type(total) is ndarray else scalar_to_array(total)
 
 
 def _fill_missing_cotangents(node: Node, parts: list[AnyArray | None]) -> Cotangents:
-    """Return the cotangents of a node with several outputs, with zeros for outputs that have none."""
+    """Return the cotangents of a node with several outputs, with zeros for outputs without a cotangent."""
     avals = node.params["_outputs"]
     first = next((part for part in parts if part is not None), None)
     return tuple(
-        zeros_beside(first, *aval) if part is None and aval else part for part, aval in zip(parts, avals, strict=True)
+        zeros_on_device_of(first, *aval) if part is None and aval else part
+        for part, aval in zip(parts, avals, strict=True)
     )

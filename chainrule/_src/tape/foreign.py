@@ -111,8 +111,8 @@ class Foreign(ArrayLike):
             args, kwargs = _by_keyword(function, args, kwargs)
         try:
             if own is not None:
-                return wrap_foreign_results(own(*_opened(args), **_opened(kwargs)))
-            return wrap_foreign_results(library.call(function, self.payload, _opened(args), _opened(kwargs)))
+                return wrap_foreign_results(own(*_unwrapped(args), **_unwrapped(kwargs)))
+            return wrap_foreign_results(library.call(function, self.payload, _unwrapped(args), _unwrapped(kwargs)))
         except Exception as error:
             if form is not None:
                 return form(*args, **kwargs)
@@ -129,10 +129,10 @@ class Foreign(ArrayLike):
         """Apply a function of ndarrays elementwise to this array and the other operands, which broadcast."""
         if self.library.elementwise is None:
             raise errors.foreign_lacks(self, getattr(function, "__name__", "this function").strip("_"))
-        return wrap_foreign_results(self.library.elementwise(function, self.payload, *_opened(others)))
+        return wrap_foreign_results(self.library.elementwise(function, self.payload, *_unwrapped(others)))
 
     def by_row(self, name: str, form: AnyFunction, **params: object) -> AnyArray:
-        """Compute a primitive whose value writes into ndarrays, by the library's own implementation or by ``form``."""
+        """Compute a primitive whose value writes into ndarrays: by the implementation of the library, or by ``form``."""
         own = self.library.rows.get(name)
         return form(self, **params) if own is None else wrap_foreign_results(own(self.payload, **params))
 
@@ -164,7 +164,7 @@ class Foreign(ArrayLike):
         if any(map(_is_scalar_bool, items)):
             return self._take_positions(items)
         try:
-            return wrap_foreign_results(self.library.element(self.payload, _opened(_without_masks(items))))
+            return wrap_foreign_results(self.library.element(self.payload, _unwrapped(_without_masks(items))))
         except Exception as error:
             if any(isinstance(item, ndarray) for item in items):
                 return self._take_positions(items)
@@ -180,7 +180,7 @@ class Foreign(ArrayLike):
     def __setitem__(self, index: object, value: object) -> None:
         if self.library.strided is None:
             raise errors.foreign_write(self)
-        self.library.call(operator.setitem, self.payload, (self.payload, _opened(index), _opened(value)), {})
+        self.library.call(operator.setitem, self.payload, (self.payload, _unwrapped(index), _unwrapped(value)), {})
 
     def strided(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> AnyArray:
         """Return a view of this memory with this shape and these strides."""
@@ -218,7 +218,7 @@ class Foreign(ArrayLike):
 
     @property
     def inside(self) -> NumpyArray:
-        """The values of an array on a GPU, for checks of memory layout. Raise for other libraries: nothing is computed."""
+        """The values of an array on a GPU, for checks of memory layout. Other libraries raise, so that nothing is computed."""
         if self.library.gpu(self.payload) is None:
             raise errors.foreign_to_numpy(self)
         return self.read()
@@ -357,7 +357,7 @@ def wrap_foreign_results(x: Any) -> Any:
 
 
 def in_memory(values: list[Any]) -> list[Any]:
-    """Return the values with other libraries' arrays converted to NumPy, for callers whose users request the numbers.
+    """Return the values with other libraries' arrays converted to NumPy, for functions whose purpose is the numbers.
 
     Lazy arrays are computed together, so that shared work is done once.
     """
@@ -376,15 +376,15 @@ def in_memory(values: list[Any]) -> list[Any]:
     return found
 
 
-def _opened(x: Any) -> Any:
+def _unwrapped(x: Any) -> Any:
     """Return arguments with each ``Foreign`` replaced by its payload."""
     kind = type(x)
     if kind is Foreign:
         return x.payload
     if kind is tuple or kind is list:
-        return kind([_opened(item) for item in x])
+        return kind([_unwrapped(item) for item in x])
     if kind is dict:
-        return {key: _opened(item) for key, item in x.items()}
+        return {key: _unwrapped(item) for key, item in x.items()}
     return x
 
 
@@ -441,7 +441,7 @@ def are_writable(*xs: object) -> bool:
     return all(is_array(x) or (type(x) is Foreign and x.library.strided is not None) for x in xs)
 
 
-def zeros_beside(x: object, shape: Sequence[int], dtype: DTypeLike) -> Any:
+def zeros_on_device_of(x: object, shape: Sequence[int], dtype: DTypeLike) -> Any:
     """Return zeros on the device and in the library of an array or a tensor."""
     found = innermost_foreign(x)
     return np.zeros(shape, dtype) if found is None else np.zeros_like(found, np.dtype(dtype), shape=tuple(shape))
@@ -459,7 +459,7 @@ def constant_like(x: AnyArray | None, constant: AnyArray) -> AnyArray:
     """Return a constant on the device and in the library of ``x``; unchanged if it is there already."""
     if type(x) is not Foreign or type(constant) is Foreign:
         return constant
-    return zeros_beside(x, constant.shape, constant.dtype) + constant
+    return zeros_on_device_of(x, constant.shape, constant.dtype) + constant
 
 
 def in_row_order(x: AnyArray) -> AnyArray:

@@ -1,4 +1,8 @@
-"""Operands of other libraries: pandas tables, and SciPy's sparse matrices and linear operators."""
+"""Operands of other libraries: pandas tables, and SciPy's sparse matrices and linear operators.
+
+The operators of tensors and Arrays call ``operate_with_foreign``. ``transforms.arguments``, ``sparse`` and
+``scipy`` call ``numbers_of`` and the predicates.
+"""
 
 from __future__ import annotations
 
@@ -97,13 +101,13 @@ def is_linear_operator(x: object) -> bool:
     return linalg is not None and isinstance(x, linalg.LinearOperator)
 
 
-def raise_what_scipy_caught() -> None:
+def reraise_error_caught_by_scipy() -> None:
     """Raise this package's error again if a constructor of ``scipy.sparse`` is handling it: SciPy's own hides the cause."""
     if sys.exception() is not None and sys._getframe(2).f_globals.get("__name__", "").startswith("scipy.sparse."):
         raise  # the exception that SciPy's except clause is handling
 
 
-def left_to_us() -> bool:
+def defers_to_operand() -> bool:
     """Return whether an operator of a SciPy sparse matrix or a unyt quantity calls ``__array__``.
 
     These operators defer to the other operand if ``__array__`` returns no numeric array (see ``no_array``).
@@ -116,13 +120,13 @@ def left_to_us() -> bool:
     )
 
 
-def in_distributions() -> bool:
-    """Return whether SciPy's distributions call ``__array__``: objects cause errors there that do not name the cause."""
+def is_called_by_distributions() -> bool:
+    """Return whether SciPy's distributions call ``__array__``. Their errors for object arrays do not name the cause."""
     name = sys._getframe(2).f_globals.get("__name__", "")
     return name.startswith("scipy.stats._") and ("_distn" in name or "_multivariate" in name or "_distribution" in name)
 
 
-def leave_to_us(name: str) -> None:
+def raise_to_defer(name: str) -> None:
     """Raise if pydata/sparse reads ``fill_value`` of an operand of ``coo @ x``, so that it defers to ``x``."""
     if name == "fill_value" and sys._getframe(2).f_code.co_name == "check_zero_fill_value":
         raise NotImplementedError(

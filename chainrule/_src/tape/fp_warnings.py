@@ -1,8 +1,8 @@
 """Source locations of NumPy's floating-point warnings: the user's line instead of a line in this package.
 
-NumPy attributes warnings to the innermost frame. While functions of this package run (``at_users_line``), NumPy therefore
-sends warnings to a ``Writer``, by mode "log" of ``np.errstate``. The ``Writer`` warns at the user's line that called. In
-a backward pass it warns at the line of the operation whose VJP rule runs. The modes "ignore", "raise", "print" and "call"
+NumPy attributes warnings to the innermost frame. While a function of this package runs (``at_users_line``), mode "log" of
+``np.errstate`` sends warnings to a ``Writer``, which warns at the user's line. In a backward pass that is the line of the operation whose
+VJP rule runs. The modes "ignore", "raise", "print" and "call"
 and warning filters work as in NumPy.
 
 An *error state* here is the object that NumPy's context variable holds for ``np.errstate``.
@@ -30,7 +30,7 @@ _umath: Any = importlib.import_module("numpy._core.umath") if hasattr(np, "_core
 VARIABLE: Any = getattr(_umath, "_extobj_contextvar", None)
 _KINDS = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
 #: id of the user's error state -> that error state, and the one to set while this package computes
-_twins: dict[int, tuple[object, object]] = {}
+_internal_states: dict[int, tuple[object, object]] = {}
 _registries: dict[str, Registry] = {}  # file -> warning registry, for files whose module is not loaded
 
 
@@ -54,18 +54,18 @@ class Writer:
         text = text.removeprefix("Warning: ").rstrip()
         if self.modes[_KINDS[text.partition(" encountered")[0]]] == "log":
             return self.modes["call"].write(f"Warning: {text}\n")
-        warnings.warn_explicit(text, RuntimeWarning, *_place(sys._getframe(1)))
+        warnings.warn_explicit(text, RuntimeWarning, *_user_location(sys._getframe(1)))
         return None
 
 
 def internal_error_state(error_state: object) -> object:
     """Return the error state to set while this package computes, given the user's; None if the user's needs no change."""
-    entry = _twins.get(id(error_state))
+    entry = _internal_states.get(id(error_state))
     if entry is None or entry[0] is not error_state:
         entry = (error_state, _state_with_writer(error_state))
-        if len(_twins) >= 16:
-            _twins.clear()
-        _twins[id(error_state)] = entry
+        if len(_internal_states) >= 16:
+            _internal_states.clear()
+        _internal_states[id(error_state)] = entry
     return entry[1]
 
 
@@ -137,7 +137,7 @@ def with_user_location(function: AnyFunction) -> AnyFunction:
     return call
 
 
-def _place(frame: FrameType | None) -> tuple[str, int, str, Registry]:
+def _user_location(frame: FrameType | None) -> tuple[str, int, str, Registry]:
     """Return file, line, module and registry of the user's innermost frame, or of the node whose rule runs inside it."""
     while frame is not None and is_internal(frame.f_code.co_filename):
         names = frame.f_code.co_varnames

@@ -52,7 +52,7 @@ def pre_hooks(g: object, hooks: Hooks, create_graph: bool) -> Any:
 
 
 def post_hooks(grads: Cotangents, g: object, hooks: Hooks, create_graph: bool) -> Cotangents:
-    """Run the hooks after a node's rule. They get its cotangents of inputs and outputs and may replace the former."""
+    """Run the hooks after a node's rule. They get the cotangents of its inputs and outputs, and may replace those of inputs."""
     replaced = tuple(None if r is None else tensor_of(r) for r in grads)
     outs = tuple(None if p is None else tensor_of(p) for p in (g if type(g) is tuple else (g,)))
     with grad_mode(create_graph):

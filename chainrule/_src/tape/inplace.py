@@ -4,8 +4,7 @@
 writes the value into the tensor's memory, and the result's history becomes the tensor's. If the tensor is a view, the
 history of its base continues with a CopySlices node, and the edges of all views of the base are rebuilt from the base.
 
-Values of a transformation are immutable. There the tensor gets new data instead, also an ordinary tensor that was made
-inside the transformed function.
+Values of a transformation are immutable. Inside a transformation a written tensor therefore gets new data.
 """
 
 from __future__ import annotations
@@ -131,7 +130,7 @@ def write_result(tensor: Tensor, result: Tensor, op: str) -> Tensor:
             LOCAL.recorder.check_shared(tensor)
             if LOCAL.recorder.is_buffer(tensor) and (result._edge is not None or level_of(new) > level_of(data)):
                 raise errors.written_into_plain_array(op, tensor)  # as eager code does
-        set_tensor_data(tensor, laid_as(new, data))
+        set_tensor_data(tensor, with_strides_of(new, data))
     edge = result._edge
     if recorded:
         rebase_history(tensor, edge, result._cut if edge is None else None)
@@ -157,7 +156,7 @@ def _base_or_self(tensor: Tensor) -> Tensor:
     return tensor if tensor._view is None else tensor._view.base
 
 
-def laid_as(new: Any, data: AnyArray) -> Any:
+def with_strides_of(new: Any, data: AnyArray) -> Any:
     """Return the value ``new``, which replaces a tensor's data, with the strides of that data.
 
     Later views of the tensor then share memory where they do in eager code.
@@ -248,7 +247,9 @@ def rebase_history(tensor: Tensor, edge: Edge | None, cut: object = None) -> Non
             before: Any = base._raw
             if base._edge is not None and level_of(before) < level_of(tensor._raw):  # its history belongs inside
                 before, base._edge = wrap(before, base._edge), None
-            set_tensor_data(base, laid_as(dispatch.bind(TABLE["copy_slices"], (before, tensor._raw), params), before))
+            set_tensor_data(
+                base, with_strides_of(dispatch.bind(TABLE["copy_slices"], (before, tensor._raw), params), before)
+            )
         if edge is not None or base._edge is not None:
             in_avals = ((base._raw.shape, base._raw.dtype), (tensor._raw.shape, tensor._raw.dtype))
             _set_edge(base, new_node(TABLE["copy_slices"], params, (base._edge, edge), in_avals=in_avals), cut)
@@ -269,7 +270,7 @@ def _set_edge(tensor: Tensor, edge: Edge | None, cut: object) -> None:
 
 
 def refresh_views(base: Tensor) -> None:
-    """Rebuild the edges of all views of a base, and their data where it is no shared memory."""
+    """Rebuild the edges of all views of a base, and the data of views that share no memory with it."""
     for tensor in views_of(base):
         view = tensor._view
         if view.origin == "function":

@@ -1,4 +1,7 @@
-"""Locks that are free in a forked process, and that Ctrl-C does not leave locked."""
+"""Locks that are free in a forked process, and that Ctrl-C does not leave locked.
+
+``versions``, ``accumulate`` and other modules with global state call ``new_lock``.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class Mode:
     Attributes:
         grad: gradient mode is on.
         inference: inference mode is on.
-        silent: the thread is inside a custom Function: unrecorded results do not note where their path was cut.
+        silent: the thread is inside a custom Function, where unrecorded results do not store the source line that cut their path.
         records: operations are recorded.
     """
 

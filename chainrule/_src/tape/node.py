@@ -30,7 +30,7 @@ next_seq: Callable[[], int] = itertools.count(1).__next__
 
 
 class Freed(tuple[object, ...]):
-    """The value of ``Node.saved`` after a backward pass has freed the saved values; records where that pass was called."""
+    """The value of ``Node.saved`` after a backward pass has freed the saved values, with the source location of the pass."""
 
     code: CodeType | None
     lasti: int
@@ -208,9 +208,9 @@ def new_node(
 
 @final
 class Output:
-    """One output of a node that has several. Its cotangent goes into its slot of the node's list of cotangents.
+    """One output of a node with several outputs. Its cotangent goes into its slot of the node's list of cotangents.
 
-    An output has at most one such object, to which the node holds a weak reference (see ``output_of``).
+    The node has a weak reference to its Outputs, at most one per index (see ``output_of``).
     """
 
     __slots__ = ("__weakref__", "edges", "hooks", "index", "node", "seq")

@@ -1,7 +1,7 @@
 """Python numbers that change between calls of a compiled function: learning rates and functions of step counts.
 
 Optimizers read their numbers through this module. Outside of a trace they are plain numbers. In a trace they become 0-d
-tensors, which are read and computed again in each call, so that one trace serves for all values.
+tensors, which are read and computed again in each call. So one trace is valid for all values.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ def number_item(holder: Params, name: str, at: int | None = None) -> Any:
 
 
 def number_part(holder: Params, name: str, at: int) -> Any:
-    """Return ``holder[name][at]``. A trace is guarded on this entry only."""
+    """Return ``holder[name][at]``. A trace guards this entry only."""
     return holder[name][at]
 
 
 def is_nonzero_item(holder: Params, name: str) -> bool:
-    """Return whether ``holder[name]`` is not zero. A trace is guarded on the result, not on the number."""
+    """Return whether ``holder[name]`` is not zero. A trace guards the result, not the number."""
     return bool(holder[name])
 
 
 #: functions that a compiled function calls again in each call, to check their results
-ASKED = (number_part, is_nonzero_item)
+RECHECKED = (number_part, is_nonzero_item)
 
 
 @discrete(listed=False, batch=each_example, outputs=("number", "others"))

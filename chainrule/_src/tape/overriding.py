@@ -1,8 +1,9 @@
 """``__torch_function__``: operands that override functions of the PyTorch-style API.
 
-A class with ``__torch_function__`` overrides all functions and methods that get one of its objects. Results for a
-subclass of Tensor are of the subclass by default. Classes that are no tensors can override functions, too. The fast path
-in C accepts exact Tensors only, so ordinary calls have no overhead.
+``overriding_arguments`` takes the arguments of a call and returns those with an overriding type. ``call_override`` calls their
+``__torch_function__`` and returns its result. The functions and methods of the package ``api`` call both on the slow path, and functions
+wrapped by ``overridable``. By default, results for a subclass of Tensor are of the subclass. A class need not derive from Tensor. The fast
+path in C accepts exact Tensors only, so calls without overriding operands have no overhead.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def overrides_functions(x: object) -> bool:
 
 
 def overriding_arguments(args: Iterable[object]) -> list[Any]:
-    """Return one argument of each overriding type, in the order of dispatch: subclasses before their bases."""
+    """Return one argument of each overriding type, subclasses before their bases."""
     found: list[Any] = []
     for x in args:
         if overrides_functions(x) and type(x) not in map(type, found):
@@ -62,7 +63,7 @@ def iterate_operands(args: Iterable[Any]) -> Iterable[object]:
             yield x
 
 
-def hand_over(function: AnyFunction, overriders: list[Any], args: tuple[object, ...], kwargs: Params) -> Any:
+def call_override(function: AnyFunction, overriders: list[Any], args: tuple[object, ...], kwargs: Params) -> Any:
     """Call ``__torch_function__`` of the ``overriders``. Return the first result that is not NotImplemented.
 
     Raises:
@@ -85,7 +86,7 @@ def operator_of(symbol: str, x: object, other: object) -> Any:
         return NotImplemented
     name = _METHODS.get(symbol, symbol)
     function = getattr(Tensor, name, None) or getattr(Tensor, f"__{symbol}__")
-    return hand_over(function, overriding_arguments((x, other)), (x, other), {})
+    return call_override(function, overriding_arguments((x, other)), (x, other), {})
 
 
 #: operators whose methods have other names
@@ -107,7 +108,7 @@ def overridable(function: AnyFunction, public: Callable[[], AnyFunction]) -> Any
             if not kwargs:
                 return function(*args)
         overriders = overriding_arguments(iterate_operands((*args, *kwargs.values())))
-        return hand_over(public(), overriders, args, kwargs) if overriders else function(*args, **kwargs)
+        return call_override(public(), overriders, args, kwargs) if overriders else function(*args, **kwargs)
 
     return call
 

@@ -346,7 +346,7 @@ def as_plain_array(x: Any) -> Any:
 FOREIGN: list[Callable[[Any], ArrayLike]] = []
 
 
-def as_is(x: object) -> Any:
+def as_data_array(x: object) -> Any:
     """Return ``np.asarray(x)``; wrap another library's array without converting it."""
     found = as_plain_array(x)
     return found if isinstance(found, ArrayLike) else np.asarray(found)
@@ -387,7 +387,7 @@ def memory_of(x: Any) -> NumpyArray:
     return x
 
 
-def holds_of(x: Any, question: Callable[[Any], object]) -> bool:
+def predicate_holds(x: Any, question: Callable[[Any], object]) -> bool:
     """Evaluate a predicate on the values of ``x``, of all examples at once. A trace is guarded on the result.
 
     Args:
@@ -511,7 +511,7 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
 
     @classmethod
     def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Any:
-        """Implement ``tape.inplace.with_numbers``: one of the two is a value of this type and level, the other may be lower."""
+        """Implement ``tape.inplace.with_numbers`` if ``x`` or ``numbers`` is of this type and level. The other may be of a lower level."""
         raise NotImplementedError
 
     def set_requires_grad(self, tensor: object, value: bool) -> bool:
@@ -523,7 +523,7 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     tracks_tensors = False  # whether ``track_tensor`` must be called
 
     def track_tensor(self, tensor: object) -> None:
-        """Handle that a tensor gets this value as its data."""
+        """Register a tensor that gets this value as its data."""
 
     def described(self, suffixes: list[str]) -> str:
         """Return the printed form of a tensor with this data."""

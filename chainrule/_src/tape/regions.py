@@ -27,9 +27,9 @@ from chainrule._src.tape.versions import CLOCK
 ndarray = np.ndarray
 Arrays = list[NumpyArray]
 
-#: minimal number of elements for a region: of many nodes, of two nodes, of one node
+#: minimum number of elements for a region: of many nodes, of two nodes, of one node
 NOTICED, SHORT, SINGLE = 512, 32_768, 262_144
-#: minimal number of elements for blocks in Python, and the approximate number in a block
+#: minimum number of elements for blocks in Python, and the approximate number in a block
 LARGE = 65_536
 BLOCK = 40_000
 
@@ -124,7 +124,7 @@ class Region:
         return array.shape == self.shape and (dtype is self.dtype or dtype is _MASK) and array.flags.c_contiguous
 
     def edges_of(self, node: Node) -> Edges:
-        """Return a member's edges, with None for those that the sweep does not visit."""
+        """Return a member's edges, with None for edges that the sweep does not visit."""
         useful, edges = self._useful, node.edges
         return edges if useful is None else tuple([edge if edge in useful else None for edge in edges])
 

@@ -59,7 +59,7 @@ def _written_since(data: AnyArray, time: int) -> bool:
 
 
 class Packed(tuple[object, ...]):
-    """The type of ``Node.saved`` after hooks packed the values."""
+    """The type of ``Node.saved`` after hooks have packed the values."""
 
     __slots__ = ()
 

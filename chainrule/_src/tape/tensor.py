@@ -26,7 +26,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Numpy
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.foreign import Foreign, gpu_number
-from chainrule._src.tape.foreign_operands import PANDAS_PRIORITY, leave_to_us, left_to_us, no_array
+from chainrule._src.tape.foreign_operands import PANDAS_PRIORITY, defers_to_operand, no_array, raise_to_defer
 from chainrule._src.tape.levels import STACK, lift_leaf
 from chainrule._src.tape.memory import share_memory
 from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, is_recording
@@ -122,7 +122,7 @@ class Tensor(Methods):
         def __getattr__(self, name: str) -> Any:
             if name in _UNSET:
                 return None
-            leave_to_us(name)
+            raise_to_defer(name)
             raise errors.no_attribute(self, name)
 
     # -- shape, dtype, memory -----------------------------------------------------------------------------------
@@ -461,7 +461,7 @@ class Tensor(Methods):
         return values
 
     def _asked(self, what: str) -> NumpyArray:
-        """As ``_concrete``, for values that the user's code requests explicitly: converts other libraries' arrays, too."""
+        """Return ``_concrete``, also for arrays of other libraries: the user's code requests the conversion explicitly."""
         return self._raw.read() if type(self._raw) is Foreign else self._concrete(what)
 
     def numpy(self, *, force: bool = False) -> NumpyArray:
@@ -481,7 +481,7 @@ class Tensor(Methods):
         return self._raw.read() if type(self._raw) is Foreign else self._array()
 
     def __array__(self, dtype: NumpyDType | None = None, copy: bool | None = None) -> NumpyArray:
-        if left_to_us():
+        if defers_to_operand():
             return no_array()
         if dtype is not None and self.requires_grad and self.numel() == 1 and np.dtype(dtype).kind in "iub":
             convert = bool if np.dtype(dtype).kind == "b" else int  # np.int64(x) cuts the path, as int(x) does
@@ -603,7 +603,7 @@ class Tensor(Methods):
         return _made(_type_outside_inference(self), self._raw, self.requires_grad, None, self.__dict__, self._parameter)
 
     def _inside_transformation(self) -> bool:
-        """Return whether it is a value or an argument of a transformation: its copies are then recorded operations."""
+        """Return whether the tensor is a value or an argument of a transformation, in which copies are recorded operations."""
         return getattr(self._raw, "level", 0) > 0 or (self._edge is not None and self._edge.seq >= 0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:

@@ -3,7 +3,7 @@
 The gradient of ``relu`` is ``g * (out > 0)``. A comparison has no derivative, so this gradient depends on no operand,
 and differentiating it again would raise. PyTorch returns zeros instead. Primitives with ``tied=True`` (and results that
 ``tie_cotangents`` was called on) therefore tie their recorded cotangents to the operands. No cotangent flows along a tie. At the
-end of a sweep, edges that only ties reach get zeros.
+end of a sweep, edges that only ties reach get zeros. ``engine`` calls this module.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Cotangents, Saved
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.eager import new_node
-from chainrule._src.tape.foreign import zeros_beside
+from chainrule._src.tape.foreign import zeros_on_device_of
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.node import Edge, Edges, Leaf, Node
 from chainrule._src.tape.saved import unpack_saved
@@ -74,7 +74,7 @@ def add_zeros_at_ties(
         if state.wanted is not None and (edge not in state.wanted or edge in captured):
             continue
         if type(edge) is Leaf:
-            zeros = zeros_beside(edge.data, shape_of(edge.data), edge.data.dtype)
+            zeros = zeros_on_device_of(edge.data, shape_of(edge.data), edge.data.dtype)
             if state.wanted is not None:
                 captured[edge] = zeros
             if accumulate and edge not in leaves_with_grad:

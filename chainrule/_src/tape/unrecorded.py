@@ -1,4 +1,7 @@
-"""Results of operations that are not recorded: tensors without an edge, whose ``_cut`` records the reason."""
+"""Results of operations that are not recorded: tensors without an edge, whose ``_cut`` records the reason.
+
+``dispatch.record`` calls ``unrecorded_tensors`` with the value of such an operation. It also calls the checks, for recorded operations.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Version counters: which memory was written in place, when, and by which operation.
+"""Version counters: the time and the operation of in-place writes to memory.
 
 In-place operations call ``note_write``, and the backward pass compares the times of writes with the nodes' sequence numbers.
 A write is recorded under the array that owns the memory, so tensors that share storage (views, ``detach()``) share one
 record; ``tensor.data`` has a separate record. Writes and nodes take their numbers from one counter. A saved value was
-overwritten if its memory was written after the node was made. Saving is therefore free, and if nothing was written
-since a node was made (the usual case), the check is one comparison.
+overwritten if its memory was written after the node was made. Saving is therefore free. If nothing was written since a
+node was made, the check is one comparison.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAX_TIMES = 64  # number of latest writes whose times are kept
 
 
 class WriteRecord:
-    """The writes to the memory of one array: their number, the times of the latest, and what wrote last."""
+    """The writes to the memory of one array: their number, the times of the latest, and the last operation."""
 
     __slots__ = ("count", "guard", "last", "times")
 

@@ -2,7 +2,7 @@
 
 A view has a strong reference to its base, and a base has weak references to its views. The base of a view of a view is
 the first tensor of the chain, and the view has all steps that lead to it from there. So after an in-place write the
-history of one base is updated, however long the chain of views is.
+history of one base is updated, for a chain of any length. ``dispatch`` registers views, and ``inplace`` updates them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FunctionViewStep(NamedTuple):
 class View:
     """The steps by which a tensor that shares memory with its base was taken from it.
 
-    ``origin`` is "" for a view that allows writes while gradients are recorded. Otherwise it is the reason why not:
+    ``origin`` is "" for a view that allows writes while gradients are recorded. Otherwise it is the reason why writes raise:
     "no_grad", "inference", "function" (made by a custom Function), or a pair (index, function) for one of several views
     that a function returned. A "read-only" view allows no writes at all.
     """

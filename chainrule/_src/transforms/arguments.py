@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.api.array import Array, array_of, as_arrays, is_objects, plain_or_stacked, unfaced
 from chainrule._src.arrays.any_array import is_array as is_plain
 from chainrule._src.arrays.any_array import is_recorded
-from chainrule._src.arrays.dtypes import native
+from chainrule._src.arrays.dtypes import to_native_byte_order
 from chainrule._src.arrays.libraries import is_container, is_foreign
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, leaves_like, tree_flatten, tree_leaves, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyDType
@@ -73,7 +73,7 @@ def is_array(x: object) -> bool:
 def data_of(x: object) -> Any:
     """Return the array-like of a tensor, an array or a number."""
     if type(x) is ndarray:
-        return native(x)
+        return to_native_byte_order(x)
     if isinstance(x, Tensor):
         return x._raw
     if type(x) is Array:
@@ -84,7 +84,7 @@ def data_of(x: object) -> Any:
     if is_foreign(type(x)):
         return as_plain_array(x)
     if isinstance(x, ndarray):
-        return native(as_plain_array(x))
+        return to_native_byte_order(as_plain_array(x))
     if isinstance(x, (np.generic, float, int, complex)):
         return np.asarray(x)
     numbers = numbers_of(x)

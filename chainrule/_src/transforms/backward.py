@@ -14,7 +14,7 @@ from chainrule._src.messages import errors
 from chainrule._src.ops.creation import zeros_like
 from chainrule._src.tape import engine, ties
 from chainrule._src.tape.dispatch import rank
-from chainrule._src.tape.foreign import ones_of, zeros_beside
+from chainrule._src.tape.foreign import ones_of, zeros_on_device_of
 from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.node import Edge, Freed, Leaf, Node, output_of
 from chainrule._src.tape.protocol import ArrayLike
@@ -340,7 +340,9 @@ def _gradients(
         )
         for i, (g, tensor) in enumerate(zip(found, wanted)):
             if g is ties.ZERO:
-                found[i] = zeros_beside(tensor, tensor.shape, tensor.dtype) if isinstance(tensor, Tensor) else None
+                found[i] = (
+                    zeros_on_device_of(tensor, tensor.shape, tensor.dtype) if isinstance(tensor, Tensor) else None
+                )
         return found
 
     found = (

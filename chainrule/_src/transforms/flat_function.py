@@ -13,7 +13,7 @@ from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import is_recording
-from chainrule._src.tape.protocol import ArrayLike, as_is
+from chainrule._src.tape.protocol import ArrayLike, as_data_array
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.arguments import interpreter_content
 
@@ -77,7 +77,7 @@ def primal_of(leaf: Any, create_graph: bool, api: str = "jacobian") -> Any:
         TypeError: the argument contains no floating point or complex numbers.
     """
     if not isinstance(leaf, (Tensor, ArrayLike)):
-        leaf = as_is(leaf)
+        leaf = as_data_array(leaf)
     if leaf.dtype.kind not in "fc":
         raise errors.jacobian_integers(leaf.dtype, api)
     if isinstance(leaf, Tensor):
@@ -92,7 +92,7 @@ def result_of(out: Any) -> Any:
         TypeError: the result contains no numbers.
     """
     if not isinstance(out, (Tensor, ArrayLike)):
-        out = as_is(out)
+        out = as_data_array(out)
         if out.dtype.kind not in "fciub":
             raise errors.jacobian_output(out)
     return out

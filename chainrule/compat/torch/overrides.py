@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from chainrule._src.tape.overriding import hand_over, overriding_arguments
+from chainrule._src.tape.overriding import call_override, overriding_arguments
 from chainrule._src.tape.tensor import Tensor
 
 __all__ = [
@@ -34,7 +34,7 @@ def handle_torch_function(
     Raises:
         TypeError: all return NotImplemented.
     """
-    return hand_over(public_api, overriding_arguments(relevant_args), args, kwargs)
+    return call_override(public_api, overriding_arguments(relevant_args), args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -44,7 +44,7 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[C
         @functools.wraps(function)
         def call(*args: object, **kwargs: object) -> Any:
             overriding_args = overriding_arguments(dispatcher(*args, **kwargs))
-            return hand_over(call, overriding_args, args, kwargs) if overriding_args else function(*args, **kwargs)
+            return call_override(call, overriding_args, args, kwargs) if overriding_args else function(*args, **kwargs)
 
         return call
 

@@ -1,4 +1,7 @@
-"""Handle calls that a traced function is about to make: guard what the callee reads, or refuse the trace."""
+"""Handle calls that a traced function is about to make: guard the state that the callee reads, or refuse the trace.
+
+``instructions`` calls ``Calls.note_call`` with the callee and its arguments.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ from chainrule._src.compiling.guards.objects import (
     random_types,
 )
 from chainrule._src.compiling.guards.settings import errors_of_special_functions, is_special
-from chainrule._src.tape.numbers import ASKED, number_item
+from chainrule._src.tape.numbers import RECHECKED, number_item
 
 ndarray = np.ndarray
 GENERATOR = 0x20  # a flag of the code objects of generator functions
@@ -147,7 +150,7 @@ class Calls(Methods):
                 return  # a value read, which the trace has as a branch
             if function is importlib.import_module and args:
                 self.guard_item(sys.modules, args[0])
-            if function in ASKED:
+            if function in RECHECKED:
                 again = functools.partial(_call_on_holder, function=function, args=tuple(args[1:]))
                 self.guard_check(args[0], again, repr((function.__name__, args[1:])))
                 return
@@ -278,7 +281,7 @@ class Calls(Methods):
             self.expect(result_is_new=makes_classes(cls))
 
     def _note_applied(self, given: Sequence[object]) -> None:
-        """Note the functions among the arguments of a C function, which calls them with the other arguments or their elements."""
+        """Note the functions among the arguments of a C function. It calls them with the other arguments or their elements."""
         functions = [x for x in given if callable(x) and not is_watched(x)]
         for x in functions:
             self.note_possible_call(x)
@@ -483,7 +486,7 @@ class Calls(Methods):
             self.note_operands(stack, [*args, *keywords.values()])
 
     def _note_exception_info(self, function: Any) -> None:
-        """Note a query of the exception that is being handled; refuse if it is handled outside of the function."""
+        """Note a query of the handled exception. Refuse the trace if a caller of the function handles it."""
         now = sys.exc_info()[1]
         if now is None:
             self.guard_check(function, operator.call, "setting")

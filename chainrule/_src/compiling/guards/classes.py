@@ -1,7 +1,8 @@
 """The content of a class, which a guard compares when the version number of the class has changed.
 
-Any assignment to an attribute of a class or its bases changes the version number. Most assignments do not matter for a trace: a
-counter of instances, a cache. The guard is then renewed, so the content is compared once per change.
+Any assignment to an attribute of a class or its bases changes the version number. Most assignments do not affect a trace, such as
+those to a counter of instances or a cache. The guard is then renewed, so the content is compared once per change. ``log`` makes a
+``ClassContent`` for each class that a trace depends on.
 """
 
 from __future__ import annotations

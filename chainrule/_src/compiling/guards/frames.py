@@ -181,7 +181,7 @@ class Observer(Protocol):
 
     Attributes:
         receivers: empty if no C code receives the values that functions return.
-        failed: set to True if the watch ended before the function, by an exception that the function may have handled.
+        failed: set to True if an exception ended the watch before the function. The function may have handled the exception.
     """
 
     failed: bool
@@ -189,14 +189,14 @@ class Observer(Protocol):
 
     @property
     def ignored_frame(self) -> object:
-        """Not None while a frame runs whose inner frames are not reported."""
+        """The frame whose inner frames are not reported; None if all frames are reported."""
 
     @property
     def python_floats(self) -> set[int]:
         """A set that is empty if no traced value is a Python float in eager code."""
 
     def enter(self, frame: FrameType) -> bool | None:
-        """Return whether to report the instructions of a frame that starts or resumes; None: of no frame with its code."""
+        """Return whether to report the instructions of a frame that starts or resumes. Return None to report no frame with its code."""
 
     def repeats(self, frame: FrameType) -> tuple[object, object] | None:
         """Return (function, type of the first argument) if ``enter`` has no effect for further frames with these; else None.
@@ -208,13 +208,16 @@ class Observer(Protocol):
         """Count a reported frame for which ``enter`` was not called."""
 
     def look(self, stack: Stack, instruction: Instruction) -> object:
-        """Return, before an instruction, True if the same function need not report it again. See ``_watch_table`` for objects."""
+        """Handle an instruction before it runs. Return True if the same function need not report it again.
+
+        See ``_watch_table`` for other objects that it may return.
+        """
 
     def leave(self, stack: Stack) -> None:
         """Note that a reported frame returns, yields or raises."""
 
     def is_watched_name(self, name: str) -> bool:
-        """Return whether to report instructions of a name. Others may be left out unless the stack has a pending effect."""
+        """Return whether to report instructions of a name. Other instructions may be left out unless the stack has a pending effect."""
 
 
 def call_watched(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:
@@ -362,8 +365,8 @@ def _watch_table(
             elif instruction.name == "LOAD_DEREF" and instruction.arg < 256:
                 kind, operands = _UNLESS_CACHED_CELL, instruction.arg  # up to 3.12 the index of a local or cell
             table[offset >> 1], counts[offset >> 1], heights[offset >> 1] = kind, operands, instruction.height
-    words = array.array("h", [_count_locals(code), *heights])
-    return table, words.tobytes(), bytes(counts), [None] * count
+    stack_heights = array.array("h", [_count_locals(code), *heights])
+    return table, stack_heights.tobytes(), bytes(counts), [None] * count
 
 
 def _call_monitored(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:

@@ -24,7 +24,7 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 IMMUTABLE: frozenset[type] = frozenset(
     {bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range}
 )
-_MOST = 8  # the most sets of guards of one trace
+_MOST = 8  # maximum number of sets of guards of one trace
 
 
 class Copy:
@@ -46,7 +46,7 @@ class Guard(NamedTuple):
         key: the part that was read, or None for all of it. For an array, whether its numbers matter. For the version of a class,
             its ClassContent. For an abstract class, another class.
         value: the result of the read. For a list, the tuple of its elements. For an array, its :func:`array_state`. For a class,
-            its :func:`version_of`. For an abstract class, its :func:`registration`.
+            its :func:`version_of`. For an abstract class, its :func:`abc_registration`.
     """
 
     kind: int

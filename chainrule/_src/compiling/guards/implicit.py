@@ -1,8 +1,8 @@
 """Implicit calls: of special methods, property getters, default factories, key functions.
 
 A Python function that is called implicitly is watched when it runs. A C function is handled like an explicit call of it. If its
-arguments are not known, it may read only the contents of its operands and of the object that it is bound to. Other C functions
-are refused.
+arguments are not known, it may read only the contents of its operands and of the object that it is bound to. Traces with other C
+functions are refused. ``Reads`` derives from ``ImplicitCalls``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Handlers by name of a bytecode instruction: they note what the instruction is about to read, change and call.
+"""Handlers by name of a bytecode instruction: they note the state that the instruction is about to read or change, and its calls.
 
 ``watch`` calls ``HANDLERS[name](log, stack, instruction)`` before an instruction.
 """
@@ -42,8 +42,8 @@ from chainrule._src.compiling.guards.objects import (
 from chainrule._src.compiling.guards.settings import is_special
 
 ndarray = np.ndarray
-#: Handles an instruction. Returns True if it reads the same state whenever the same function runs it, so that once is enough.
-#: Returns an object if that holds while the called function or the owner of the attribute is this object: see ``frames.watched``.
+#: Handles an instruction. Returns True if the instruction reads the same state whenever the same function runs it, so that one report is
+#: enough. Returns an object if this is so while the called function, or the owner of the attribute, is the object: ``frames._watch_table``.
 Handler = Callable[[Calls, Stack, Instruction], Any]
 _ELEMENTS = 64  # maximum number of elements of an array that are guarded one by one; then the whole array is
 
@@ -121,7 +121,7 @@ def _subscript(log: Calls, stack: Stack, i: Instruction) -> None:
 def _subscript_array(log: Calls, stack: Stack, x: Any, key: object) -> None:
     whole = key if type(key) is tuple else (key,)
     if x.dtype.names is None and x.ndim == len(whole) and all(type(k) is int for k in whole):
-        guards = log.thing_of(x).guards
+        guards = log.watched_object(x).guards
         if sum(type(name) is tuple and name[0] == "element" for name in guards) < _ELEMENTS:
             at = functools.partial(array_value, key=whole)
             with_value = at(x)

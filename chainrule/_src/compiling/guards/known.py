@@ -1,4 +1,4 @@
-"""Tables of Python's own types and functions, and of libraries: what they read, what they change, which values are constant.
+"""Tables of the types and functions of Python and of libraries: the state that they read or change, and values that are constant.
 
 ``reads``, ``method_calls`` and ``calls`` use the tables. A traced function that calls a C function which is not listed is refused.
 """

@@ -1,7 +1,7 @@
 """A log of the Python state that a function reads and changes during a trace.
 
-``watch`` fills the log while the function runs. Then ``guards`` returns guards on the state that the function has read, except
-objects that it made itself: these have no references from outside. ``undo`` restores changed objects.
+``watch`` fills a ``StateLog`` while the function runs. Then ``StateLog.guards`` returns guards on the state that the function has read,
+except objects that it made itself, which have no references from outside. ``StateLog.undo`` restores changed objects.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class StateLog:
         made: iterators, random number generators and classes that the function made, by id.
         given: the ids of the containers among its arguments. These are copies, so changes of them would be lost.
         unwatched: whether it called a library other than NumPy and chainrule, whose own calls are not watched.
-        handled: the exception that is being handled where the function is called.
+        handled: the exception that the caller of the function handles.
         texts: whether C code makes texts of values that Python functions return.
         classes: the classes whose special methods in C are noted.
     """
@@ -287,21 +287,21 @@ class StateLog:
                     del watched_objects[key]
                     settled = False
 
-    def thing_of(self, x: object) -> WatchedObject:
+    def watched_object(self, x: object) -> WatchedObject:
         found = self._watched_objects.get(id(x))
         if found is None:
             found = self._watched_objects[id(x)] = WatchedObject(x)
         return found
 
     def guard(self, kind: int, x: object, key: object, value: object, name: object = None) -> None:
-        guards = self.thing_of(x).guards
+        guards = self.watched_object(x).guards
         name = (kind, key) if name is None else name
         if name not in guards:
             guards[name] = Guard(kind, _Of, key, value)
 
     def guard_array(self, x: object, with_numbers: bool = False) -> bool:
         """Guard the layout of an array, and its numbers if asked; return whether the guard is new."""
-        guards = self.thing_of(x).guards
+        guards = self.watched_object(x).guards
         guard = guards.get(GuardKind.ARRAY)
         if guard is not None and guard.key >= with_numbers:
             return False
@@ -338,7 +338,7 @@ class StateLog:
 
     def note_change(self, x: object, what: str, put_back: Callable[[Any], None]) -> None:
         """Note a change of an object that is about to happen, and the function that undoes it."""
-        watched = self.thing_of(x)
+        watched = self.watched_object(x)
         if not watched.undo:
             watched.what, watched.where = what, self._where()
             self._order.append(watched)

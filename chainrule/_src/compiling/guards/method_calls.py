@@ -1,4 +1,7 @@
-"""Handle calls of C methods that a traced function is about to make: guard what they read, note what they change."""
+"""Handle calls of C methods that a traced function is about to make: guard the state that they read, note the objects that they change.
+
+``calls`` derives from ``Methods`` and calls ``note_method_call``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Queries about objects that run none of the objects' code, and the functions that guards of kind CHECK call again."""
+"""Queries about objects that run none of the objects' code, and the functions that guards of kind CHECK call again.
+
+All modules of ``guards`` that handle reads and calls use them.
+"""
 
 from __future__ import annotations
 

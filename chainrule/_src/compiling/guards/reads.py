@@ -1,6 +1,7 @@
 """Handle reads of Python objects: add guards, or refuse the trace.
 
-Methods ``guard_…`` add guards on an object. Methods ``note_…`` handle an object that an operator or C code uses, and choose its guards.
+``instructions`` and ``calls`` call the methods of ``Reads``. Methods ``guard_…`` add guards on an object. Methods ``note_…`` handle an
+object that an operator or C code uses, and choose its guards.
 """
 
 from __future__ import annotations

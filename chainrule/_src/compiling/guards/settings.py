@@ -1,6 +1,6 @@
 """Settings that unwatched code reads: print options, the context of decimals, error handling of ``scipy.special``.
 
-A trace that depends on a setting guards it by calling one of these functions again.
+``reads`` and ``calls`` guard a setting by its function here: each replay calls the function again and compares the results.
 """
 
 from __future__ import annotations

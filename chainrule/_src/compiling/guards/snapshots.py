@@ -1,4 +1,7 @@
-"""Snapshots of objects that are passed to unwatched code, to guard their whole state by comparison."""
+"""Snapshots of objects that are passed to unwatched code, to guard their whole state by comparison.
+
+``reads`` calls ``state_snapshot`` with an object, and adds a guard that compares its nested tuples in each call.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ from chainrule._src.compiling.guards.objects import OURS, attribute_or_missing, 
 
 ndarray = np.ndarray
 _OF_TABLES = frozenset({"_mgr", "_item_cache", "_attrs", "_flags", "_cache", "_name"})
-_PARTS = 4096  # the most parts of an object that has a snapshot
+_PARTS = 4096  # maximum number of parts of an object that has a snapshot
 
 
 class Unknown(Exception):

@@ -1,8 +1,8 @@
 """Watch the Python state that a function reads during a trace, instruction by instruction.
 
-``function_trace`` runs the traced function by ``StateWatch.call``. Each read is one of three kinds. It can be guarded: it becomes a
-:class:`~chainrule._src.compiling.guards.guards.Guard`. It cannot change: numbers, code, definitions of libraries. Otherwise the
-function is refused.
+``function_trace`` runs the traced function by ``StateWatch.call``. Each read is one of three kinds. A read that can be guarded becomes a
+:class:`~chainrule._src.compiling.guards.guards.Guard`. A read of a constant needs no guard: numbers, code, definitions of libraries. For
+any other read, the function is refused.
 
 Objects that the function makes itself need no guards: each call makes them again. They are recognized by their reference counts
 after the function has returned.
@@ -70,7 +70,7 @@ def _names_of(code: types.CodeType, cls: type) -> list[str]:
 
 
 class StateWatch(Calls):
-    """Notes what a function does with Python objects, from its call to its end."""
+    """Notes the operations of a function on Python objects, from its call to its end."""
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
@@ -99,7 +99,7 @@ class StateWatch(Calls):
         return self.recorder.weak
 
     def enter(self, frame: FrameType) -> bool | None:
-        watch_frame = self._wants(frame)
+        watch_frame = self._reports_instructions(frame)
         if watch_frame:
             self.count_frame()
         return watch_frame
@@ -126,7 +126,7 @@ class StateWatch(Calls):
         simple = has_fixed_attributes(cls) or ((id(cls), code) in self._methods and not self._methods[id(cls), code][1])
         return (function, cls) if simple and not has_class(receiver, type) else None
 
-    def _wants(self, frame: FrameType) -> bool | None:
+    def _reports_instructions(self, frame: FrameType) -> bool | None:
         code = frame.f_code
         module = module_of_code(code, frame.f_globals)
         aside = _is_ignored_code(code, module)
@@ -154,7 +154,7 @@ class StateWatch(Calls):
         return True
 
     def _library_frame(self, module: str) -> bool | None:
-        """Return None, so that a library frame is not watched. For code that prints, guard the print options and return False."""
+        """Return None for a library frame, which is not watched. For code that prints, guard the print options and return False."""
         if module not in PRINTERS:
             return None
         if self.reason is None:

@@ -28,7 +28,7 @@ from chainrule._src.table import lu as _lu_rows
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.foreign import innermost_foreign
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.protocol import holds_of, implements
+from chainrule._src.tape.protocol import implements, predicate_holds
 from chainrule._src.tape.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -80,7 +80,7 @@ def _real(w: Any) -> bool:
     """Return whether all eigenvalues are real; up to version 2.4, NumPy returns them as real numbers then."""
     if LOCAL.recorder is not None and not is_array(getattr(w, "_raw", w)):
         return False
-    return not _always_complex() and holds_of(w, _has_no_imaginary_part)
+    return not _always_complex() and predicate_holds(w, _has_no_imaginary_part)
 
 
 def _has_no_imaginary_part(x: AnyArray) -> Any:

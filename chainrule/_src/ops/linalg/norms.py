@@ -25,7 +25,7 @@ def _for_norm(function: str, x: AnyArray, dtype: DTypeLike) -> Tensor:
     return x
 
 
-@op(out=True, remembered=True)
+@op(out=True, cached=True)
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
     """Return the norm (Σ |x|^ord)^(1/ord) over ``dim`` (by default of all elements, for any shape)."""
     x = _for_norm("linalg.vector_norm", x, dtype)
@@ -51,7 +51,7 @@ def matrix_norm(
     return shared.matrix_norm(name, A, ord, (row, column), bool(keepdim))
 
 
-@op(out=True, remembered=True)
+@op(out=True, cached=True)
 def norm(A: Tensor, ord: object = None, dim: Any = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
     """Return a vector norm (if ``dim`` is an int, or the tensor is 1-D) or a matrix norm (for two dims, or a 2-D tensor).
 
