@@ -536,3 +536,19 @@ def test_gradients_add_up(loss):
         return [called(cr.ones(2)).tolist() for _ in range(5)] + [s.grad.tolist()]
 
     assert grads(cr.compile) == grads(lambda f: f)
+
+
+def test_a_write_into_a_dual_number_names_the_reason():
+    """The trace has no variable for a value of a transformation inside of it."""
+
+    def tangent(x):
+        def f(v):
+            w = np.sinh(v)
+            np.modf(w * 2, out=(w, np.empty_like(w)))
+            return np.sum(w) + np.sum(v)
+
+        return cr.jvp(f, (x,), (x,))[1]
+
+    compiled = cr.compile(tangent)
+    with pytest.warns(UserWarning, match="a value of another transformation"):
+        assert_same(compiled(x), tangent(x))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import warnings
 
@@ -15,7 +16,7 @@ from chainrule._src.compiling.fingerprints import Fingerprints
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.interpreters import recorder, traced
-from chainrule._src.interpreters.trace_types import Var
+from chainrule._src.interpreters.trace_types import TracedCall, Var
 from chainrule._src.interpreters.traced import flat_leaves
 from chainrule._src.tape import engine
 
@@ -69,7 +70,9 @@ def trained_number(x):
 FUNCTIONS = {
     "numbers": cr.grad(oscillator),
     "broadcast": cr.grad(lambda x: np.sum(x * Y - Y / (x + 3) + 2 * x)),
-    "two dtypes": cr.grad(lambda x: (cr.logaddexp(cr.as_tensor(x).float(), cr.as_tensor(x)).tanh() * cr.as_tensor(x).float()).sum()),
+    "two dtypes": cr.grad(
+        lambda x: (cr.logaddexp(cr.as_tensor(x).float(), cr.as_tensor(x)).tanh() * cr.as_tensor(x).float()).sum()
+    ),
     "float32": cr.grad(lambda x: np.sum((2 * x.astype(np.float32) - 0.1) * x.astype(np.float32))),
     "ufuncs": cr.grad(lambda x: np.sum(np.sin(x) * np.exp(-x) + np.tanh(2 - x) / np.sqrt(x * x + 1))),
     "powers": cr.grad(lambda x: np.sum(x**2 + 2**x + (x * x) ** 1.5)),
@@ -211,3 +214,21 @@ def test_passes_are_those_of_python(name, monkeypatch):
         for _ in range(3):  # the last trace consists of calls from templates
             cr.compile(FUNCTIONS[name])(X)
     assert programs
+
+
+def test_a_trace_is_freed_without_the_collector():
+    """A reference cycle would keep all calls and arrays of a trace alive."""
+
+    def repeated(x):
+        for _ in range(300):
+            x = np.sin(x) * 0.5 + np.roll(x, 1)
+        return x.sum()
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(type(x) is TracedCall for x in gc.get_objects())
+        cr.compile(cr.grad(repeated))(X)
+        assert sum(type(x) is TracedCall for x in gc.get_objects()) - before < 300
+    finally:
+        gc.enable()

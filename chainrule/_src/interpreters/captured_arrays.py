@@ -214,8 +214,11 @@ class CapturedArrays:
 
     def export_array(self, tensor: Tensor, array: NumpyArray) -> NumpyArray:
         """Return a plain array of a tensor's memory for code that is not recorded, and register it in ``exported_arrays``."""
-        view = tensor._view
-        data = tensor._raw if type(tensor._raw) is ndarray else tensor._raw.var.array
+        view, data = tensor._view, tensor._raw
+        if type(data) is Traced:
+            data = data.var.array
+        elif type(data) is not ndarray:
+            raise Unrecordable("it converts a tensor with a tangent, or of a batch, to a NumPy array")
         if array.strides != data.strides:
             array = with_strides(data, data.strides)
         array.flags.writeable = data.flags.writeable

@@ -507,6 +507,8 @@ class Recorder(CapturedArrays):
                 if not x.plain:
                     return False
                 found = True
+            elif isinstance(x, ArrayLike):  # a value of a transformation inside the trace
+                return False
             elif kind is tuple or kind is list:
                 todo += x
             elif kind is dict:

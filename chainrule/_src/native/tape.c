@@ -333,11 +333,14 @@ static int is_none(PyObject *slot) { return slot == NULL || slot == Py_None; }
 /* The fast path of tape.view.register_if_view. 1 done (made a view or none), 0 slow path, -1 error. */
 static int make_view(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode) {
     PyObject *data = SLOT(tensor, core.raw), *source = SLOT(base, core.raw), *root, *before, *views, *view, *ref = NULL, *step, *last;
-    if (Py_TYPE(base) != core.tensor || data == NULL || source == NULL || !PyArray_CheckExact(data) || !PyArray_CheckExact(source)) return 0;
-    root = PyArray_BASE((PyArrayObject *)data);
-    if (data != source && root != source) {
-        if (root == NULL) return 1;
-        if (root != PyArray_BASE((PyArrayObject *)source)) return 0;
+    if (Py_TYPE(base) != core.tensor || data == NULL || source == NULL) return 0;
+    if (!is_traced(data)) { /* operations on traced values that give views are known as such */
+        if (!PyArray_CheckExact(data) || !PyArray_CheckExact(source)) return 0;
+        root = PyArray_BASE((PyArrayObject *)data);
+        if (data != source && root != source) {
+            if (root == NULL) return 1;
+            if (root != PyArray_BASE((PyArrayObject *)source)) return 0;
+        }
     }
     before = SLOT(base, core.tensor_view);
     if (is_none(before)) {

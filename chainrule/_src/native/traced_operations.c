@@ -92,6 +92,7 @@ PyObject *record_traced(Op *op, PyObject *prim, PyObject *const *args, Py_ssize_
     Recording r;
     PyObject *value = NULL, *array, *edges, *pullback = SLOT(prim, core.prim_pullback), *output = NULL;
     Py_ssize_t i, begin;
+    operands.count = 0;
     if (!op->records || pullback == NULL || SLOT(prim, core.prim_listed) != Py_True || open_recording(&r) <= 0) return NULL;
     Py_INCREF(pullback);
     begin = count_calls(&r);
