@@ -26,7 +26,6 @@ SOURCES = [
     "kernels.c",
     "pool.c",
     "lowlevel.c",
-    "parallel_ufunc.c",
     "guards.c",
     "frame_tracing.c",
     "loop_executor.c",

@@ -29,7 +29,7 @@ with _paused_collector(staying=True):
     from chainrule._src.api.array import Array
     from chainrule._src.api.declare import declared as _declared
     from chainrule._src.api.public_modules import show as _show, shown as _shown
-    from chainrule._src.tape import regions as _regions, trial as _trial
+    from chainrule._src.tape import trial as _trial
     from chainrule._src.arrays.dtypes import finfo, iinfo, set_default_dtype
     from chainrule._src.api.grad_mode import (
         enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
@@ -147,14 +147,6 @@ def _html(self: Tensor | Array) -> object:
 def load_ipython_extension(shell: object) -> None:
     """Register the ``%%explain`` magic; ``%load_ext chainrule`` calls this function in IPython."""
     _importlib.import_module("chainrule._src.explaining.notebooks").load_ipython_extension(shell)
-
-
-def _compile_region(region: object) -> object:
-    """Compile a region of a backward pass to native loops; the compiler loads with the first large region."""
-    return _importlib.import_module("chainrule._src.compiling.regions").compile_region(region)
-
-
-_regions.COMPILE = _compile_region  # type: ignore[assignment]
 
 
 def _array_namespace(self: Tensor, *, api_version: str | None = None) -> object:

@@ -1,4 +1,4 @@
-"""Elementwise regions of backward passes: native loops, blocks in Python, and single nodes give the same bits."""
+"""Elementwise regions of backward passes: in C, in Python, and as single nodes they give the same bits."""
 
 import importlib
 import os
@@ -47,19 +47,14 @@ def region_size():
     LOOPS.set_region_size(before)
 
 
-@pytest.fixture(params=["C", "C, one thread", "native", "native, one thread", "blocks"])
+@pytest.fixture(params=["C", "C, one thread", "blocks"])
 def way(request, monkeypatch, region_size):
     """Enable regions of any length and size with one implementation; ``plainly`` disables them."""
-    monkeypatch.setattr(regions, "_PROGRAMS", {})
-    monkeypatch.setattr(regions, "OFTEN", 0)
-    monkeypatch.setattr(regions, "SINGLE", 1)
     monkeypatch.setattr(regions, "LARGE", 1)
-    monkeypatch.setattr(regions, "NOTICED", 1)
     monkeypatch.setattr(regions, "BLOCK", 9_000)
-    if request.param == "blocks":
-        monkeypatch.setattr(regions, "COMPILE", None)
-    elif not native.AVAILABLE:
+    if request.param != "blocks" and not native.AVAILABLE:
         pytest.skip("the extension is not built")
+    on = LOOPS.switch_on(request.param != "blocks") if LOOPS is not None else None
     threads = native.get_threads() if native.AVAILABLE else None
     if threads is not None:
         native.set_threads(1 if "one thread" in request.param else 2)
@@ -68,19 +63,17 @@ def way(request, monkeypatch, region_size):
     yield request.param
     if threads is not None:
         native.set_threads(threads)
-
-
-def programs():
-    return [known for known in regions._PROGRAMS.values() if type(known) is not int and known is not None]
+    if on is not None:
+        LOOPS.switch_on(on)
 
 
 def plainly(run):
-    noticed, size = regions.NOTICED, None if LOOPS is None else LOOPS.set_region_size(sys.maxsize)
-    regions.NOTICED = sys.maxsize
+    large, size = regions.LARGE, None if LOOPS is None else LOOPS.set_region_size(sys.maxsize)
+    regions.LARGE = sys.maxsize
     try:
         return run()
     finally:
-        regions.NOTICED = noticed
+        regions.LARGE = large
         if LOOPS is not None:
             LOOPS.set_region_size(size)
 
@@ -99,7 +92,7 @@ def drawn(domain, size, dtype, seed):
     return rng.uniform(low, high, size).astype(dtype)
 
 
-@pytest.mark.parametrize("way", ["C", "native", "blocks"], indirect=True)
+@pytest.mark.parametrize("way", ["C", "blocks"], indirect=True)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -145,8 +138,6 @@ def test_a_program_with_branches(shape, dtype, way):
         return x.grad.numpy(), w.grad.numpy()
 
     same(run)
-    short = shape == (1024,) and LOOPS is not None  # a backward pass in C runs short ones node by node
-    assert bool(programs()) == (way.startswith("native") and not short)
 
 
 def test_what_is_wanted_on_the_way_arrives(way):
@@ -327,26 +318,6 @@ def test_random_programs_in_c(steps, layouts, shape, dtype, seed, mode):
         LOOPS.set_region_size(before)
 
 
-@needs_extension
-def test_one_program_serves_all_shapes(monkeypatch):
-    monkeypatch.setattr(regions, "_PROGRAMS", {})
-    for shape in [(SIZE,), (33_000,), (200, 300), (40, 30, 50), (100_001,)] * 4:
-        x = cr.ones(*shape, dtype=cr.float64).requires_grad_()
-        cr.sin(cr.exp(x) * x).backward(cr.ones(*shape, dtype=cr.float64))
-    assert len(regions._PROGRAMS) == len(programs()) == 1
-
-
-@needs_extension
-def test_what_changes_every_time_is_not_compiled(monkeypatch):
-    monkeypatch.setattr(regions, "_PROGRAMS", {})
-    monkeypatch.setattr(regions, "_MOST", 10)
-    x = cr.ones(SIZE, dtype=cr.float64).requires_grad_()
-    for k in range(25):
-        cr.sin(x * float(k)).backward(cr.ones(SIZE, dtype=cr.float64))
-    assert set(regions._PROGRAMS.values()) == {1}
-    assert len(regions._PROGRAMS) <= 10
-
-
 def test_rules_of_the_users_own_get_whole_arrays(way):
     factor = np.arange(float(SIZE))
     scaled = elementwise(d={"x": lambda: factor})(lambda x, y: x * factor + np.round(y))
@@ -399,29 +370,6 @@ def test_the_child_of_a_fork_computes():
             os._exit(0 if gradient() == expected else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert gradient() == expected
-        """
-    )
-    assert done.returncode == 0, done.stderr
-
-
-def test_programs_of_regions_are_made_when_these_come_again_and_again():
-    done = _python(
-        """
-        import sys
-        import chainrule as cr
-        from chainrule._src.tape.eager import LOOPS
-        if LOOPS is not None:
-            LOOPS.set_region_size(sys.maxsize)
-        def gradient(size):
-            x = cr.ones(size).requires_grad_()
-            cr.tanh(cr.sin(x) * x).backward(cr.ones(size))
-        for _ in range(20):
-            gradient(30)
-        gradient(300_000)
-        assert "chainrule._src.compiling" not in sys.modules
-        for _ in range(20):
-            gradient(300_000)
-        assert "chainrule._src.compiling" in sys.modules
         """
     )
     assert done.returncode == 0, done.stderr

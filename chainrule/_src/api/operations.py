@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.types import AnyFunction
-from chainrule._src.rules.primitive import TABLE, Primitive
-from chainrule._src.tape.eager import LOOPS, register_parallel_value
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.fp_warnings import with_user_location
 from chainrule._src.tape.modes import grad_mode
 from chainrule._src.tape.node import Leaf, Node
@@ -96,19 +95,6 @@ def assignment_operation(label: str, call: Any, value: Any = None, *, numbers: b
     return functools.update_wrapper(
         LOOPS.Operation(call, LOOPS.ASSIGN, operands=nin, label=label, direct=numbers, assigned=value), call
     )
-
-
-def call_instead(other: Callable[[np.ufunc], AnyFunction] | None) -> None:
-    """Make operations call ``other(ufunc)`` instead of NumPy's ufuncs; both must give the same result. None: undo."""
-    for prim in TABLE.values():
-        ufunc = prim.value
-        if (
-            isinstance(ufunc, np.ufunc)
-            and ufunc.nin < 3
-            and prim.kind == "elementwise"
-            and vars(np).get(ufunc.__name__) == ufunc
-        ):
-            register_parallel_value(prim, ufunc if other is None else other(ufunc))
 
 
 def dispatch_by_rank(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:

@@ -1,6 +1,6 @@
 """The C extension ``_loops``: import it, check it, and re-export the names that other packages use.
 
-``Runner`` runs compiled programs, ``ParallelUfunc`` splits large ufunc calls among threads, and ``LOOPS`` is the extension module, which
+``Runner`` runs compiled programs, and ``LOOPS`` is the extension module, which
 ``tape.eager`` connects for eager operations and backward passes. If the extension was not built, does not fit this NumPy, or is disabled by
 ``CHAINRULE_NATIVE=0``, then ``AVAILABLE`` is False and ``why_not`` has the reason. All features work without the extension.
 """
@@ -20,7 +20,6 @@ __all__ = [
     "LOOPS",
     "KERNELS",
     "Runner",
-    "ParallelUfunc",
     "execute",
     "first_broken",
     "get_threads",
@@ -52,7 +51,6 @@ try:
     from chainrule._src.native import _loops
     from chainrule._src.native._loops import (
         KERNELS,
-        ParallelUfunc,
         Runner,
         execute,
         first_broken,
@@ -100,7 +98,7 @@ if AVAILABLE:
     config.THREADS.follow(set_threads)
 else:
     KERNELS = {}
-    Runner = ParallelUfunc = execute = first_broken = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
+    Runner = execute = first_broken = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
     orders = use_lapack = _unavailable
     matmul = np.matmul
 

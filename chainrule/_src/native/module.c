@@ -1,4 +1,4 @@
-/* The extension module chainrule._src.native._loops: the types Runner, ParallelUfunc, Operation and Op, and the functions that Python calls.
+/* The extension module chainrule._src.native._loops: the types Runner, Operation and Op, and the functions that Python calls.
 
    A Runner runs a compiled program without Python: it checks the layouts of its arguments, allocates results and an arena, and calls
    the interpreter (interpreter.c). compiling/native_executor.py makes Runners. */
@@ -549,7 +549,7 @@ static int fill_module(PyObject *module) {
     PyObject *kernels;
     import_array1(-1);
     import_umath1(-1);
-    if (add_type(module, &runner_spec, "Runner") < 0 || add_type(module, &parallel_ufunc_spec, "ParallelUfunc") < 0) return -1;
+    if (add_type(module, &runner_spec, "Runner") < 0) return -1;
     if (add_type(module, &operation_spec, "Operation") < 0 || add_type(module, &op_spec, "Op") < 0) return -1;
     if (PyModule_AddFunctions(module, tape_functions) < 0 || PyModule_AddFunctions(module, op_functions) < 0 || PyModule_AddFunctions(module, level_functions) < 0 || PyModule_AddFunctions(module, operation_functions) < 0 || PyModule_AddFunctions(module, sweep_functions) < 0 || PyModule_AddFunctions(module, trace_functions) < 0 || PyModule_AddFunctions(module, template_functions) < 0 || PyModule_AddFunctions(module, pass_functions) < 0 || PyModule_AddFunctions(module, matmul_functions) < 0) return -1;
     if (PyModule_AddIntConstant(module, "VERSION", VERSION) < 0 || add_operation_constants(module) < 0) return -1;

@@ -43,9 +43,6 @@ char *take_arena(Runner *self); /* NULL if there is no memory */
 void keep_arena(Runner *self, char *arena);
 char *aligned(char *address);
 
-/* parallel_ufunc.c: the type ParallelUfunc */
-extern PyType_Spec parallel_ufunc_spec;
-
 /* lowlevel.c: a method of Runner */
 PyObject *runner_low_level(PyObject *self, PyObject *args);
 

@@ -1,8 +1,7 @@
 /* The backward pass. tape/engine.py calls sweep() and is the reference (_visit); tape/accumulate.py calls write_grads().
 
    sweep() collects the nodes that the roots depend on and visits them from the newest to the oldest. Simple nodes (no hooks, one output) run
-   here, by programs if their VJP rules have them. All other nodes are visited in Python, one by one. sweep() returns to Python before a
-   large region of elementwise nodes. */
+   here, by programs if their VJP rules have them, and runs of elementwise nodes in regions.c. All other nodes are visited in Python, one by one. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -11,7 +10,6 @@
 #include <stdlib.h>
 
 enum { LARGE = 1000 };                   /* as _LARGE of tape/engine.py */
-enum { SHORT = 32768, SINGLE = 262144 }; /* as in tape/regions.py */
 
 /* ---- the graph of a backward pass */
 
@@ -267,18 +265,6 @@ static int is_elementwise(PyObject *node) {
     return kind != NULL && PyUnicode_Check(kind) && PyUnicode_CompareWithASCIIString(kind, "elementwise") == 0;
 }
 
-/* Whether the next nodes form a region that tape/regions.py may run on all cores. */
-static int starts_region(const Graph *graph, PyObject *g) {
-    npy_intp size = PyArray_CheckExact(g) ? PyArray_SIZE((PyArrayObject *)g) : 0;
-    Py_ssize_t i, fewest = size >= SINGLE ? 1 : size >= SHORT ? 2 : graph->nremaining + 1;
-    if (fewest > graph->nremaining) return 0;
-    for (i = 1; i <= fewest; i++) {
-        PyObject *node = graph->entries[graph->schedule[graph->nremaining - i].index].edge;
-        if (!is_node(node) || !is_elementwise(node)) return 0;
-    }
-    return 1;
-}
-
 static int is_simple_node(PyObject *node, PyObject *g) {
     PyObject *saved;
     if (!is_node(node) || SLOT(node, core.hooks) != Py_None || PyList_CheckExact(g)) return 0;
@@ -419,17 +405,11 @@ static int visit(Graph *graph, const BackwardPass *pass, Entry *entry) {
     return done;
 }
 
-/* Return (pending cotangents, remaining nodes from the oldest on). Pending are those of leaves, of remaining nodes, and of roots that lead to
-   no wanted edge: their hooks run all the same. */
-static PyObject *remaining_state(const Graph *graph, PyObject *roots) {
-    PyObject *pending = PyDict_New(), *order = PyList_New(0);
+/* Return the pending cotangents of the leaves, and of roots that lead to no wanted edge: their hooks run all the same. */
+static PyObject *pending_cotangents(const Graph *graph, PyObject *roots) {
+    PyObject *pending = PyDict_New();
     Py_ssize_t i;
-    int failed = pending == NULL || order == NULL;
-    for (i = 0; i < graph->nremaining && !failed; i++) {
-        const Entry *entry = &graph->entries[graph->schedule[i].index];
-        failed = entry->useful && PyList_Append(order, entry->edge) < 0;
-        if (!failed && entry->useful && entry->g != NULL) failed = PyDict_SetItem(pending, entry->edge, entry->g) < 0;
-    }
+    int failed = pending == NULL;
     for (i = 0; i < PyTuple_GET_SIZE(roots) && !failed; i++) {
         const Entry *entry = find(graph, PyTuple_GET_ITEM(roots, i));
         if (!entry->useful && entry->g != NULL) failed = PyDict_SetItem(pending, entry->edge, entry->g) < 0;
@@ -438,10 +418,8 @@ static PyObject *remaining_state(const Graph *graph, PyObject *roots) {
         const Entry *entry = &graph->entries[graph->reached_leaves[i]];
         failed = PyDict_SetItem(pending, entry->edge, entry->g) < 0;
     }
-    if (!failed) return Py_BuildValue("NN", pending, order);
-    Py_XDECREF(pending);
-    Py_XDECREF(order);
-    return NULL;
+    if (failed) Py_CLEAR(pending);
+    return pending;
 }
 
 /* ---- regions: see regions.c */
@@ -521,13 +499,13 @@ static int visit_region(Graph *graph, const BackwardPass *pass) {
 
 static PyObject *or_null(PyObject *x) { return x == Py_None ? NULL : x; }
 
-/* sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add, traced) -> (pending cotangents, remaining nodes), or None
+/* sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add, traced) -> the pending cotangents, or None
    if Python must do the whole pass.
    order: the nodes to visit, or None for all; freed: replaces saved values, and has the source location of recorded nodes and traced calls;
    traced: the Sweep if this thread is traced, or None */
 static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     Graph graph = {0};
-    PyObject *left = NULL, *wanted, *roots, *cotangents;
+    PyObject *pending = NULL, *wanted, *roots, *cotangents;
     Py_ssize_t i;
     PassErrorState before;
     int done;
@@ -553,7 +531,7 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
     cotangents = PyList_AsTuple(args[1]);
     done = roots == NULL || cotangents == NULL ? -1 : collect(&graph, roots, or_null(args[2]));
     if (done == 0 || (done > 0 && PyTuple_GET_SIZE(roots) != PyTuple_GET_SIZE(cotangents))) {
-        left = Py_NewRef(Py_None);
+        pending = Py_NewRef(Py_None);
         goto end;
     }
     done = done < 0 ? -1 : mark_useful(&graph, wanted);
@@ -578,21 +556,20 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
                 done = done < 0 ? -1 : PyErr_CheckSignals();
                 continue;
             }
-            if (starts_region(&graph, entry->g)) break;
         }
         graph.nremaining--;
         done = visit(&graph, &pass, entry);
         if (done == 0 && (++visited & 255) == 0) done = PyErr_CheckSignals();
     }
     end_pass_error_state(before);
-    if (done == 0) left = remaining_state(&graph, roots);
+    if (done == 0) pending = pending_cotangents(&graph, roots);
     Py_XDECREF(pass.location.code);
     Py_XDECREF(pass.location.lasti);
 end:
     clear_graph(&graph);
     Py_XDECREF(roots);
     Py_XDECREF(cotangents);
-    return left;
+    return pending;
 }
 
 /* ---- gradients of leaves */
@@ -776,7 +753,7 @@ static PyObject *set_region_size(PyObject *module, PyObject *size) {
 PyMethodDef sweep_functions[] = {
     {"set_region_size", set_region_size, METH_O, "set_region_size(n): compute nodes in regions from n elements on; return the previous number"},
     {"reaches_outside", (PyCFunction)(void (*)(void))reaches_outside, METH_FASTCALL, "reaches_outside(roots, began, own): return what engine.reaches_outside returns, or None"},
-    {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, "sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add, traced): return the pending cotangents and the remaining nodes, or None"},
+    {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, "sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add, traced): return the pending cotangents, or None"},
     {"write_grads", (PyCFunction)(void (*)(void))write_grads, METH_FASTCALL, "write_grads(arrived, freed, cut, escaped, kept_passes): return whether the .grad of all leaves was written"},
     {NULL, NULL, 0, NULL},
 };

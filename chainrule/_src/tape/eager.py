@@ -39,7 +39,6 @@ _STATISTICS = {
     "var": "VARIANCE", "std": "DEVIATION", "vector_norm": "NORM", "logsumexp": "LOG_SUM_EXP", "cumsum": "SCAN_SUM",
     "cumprod": "SCAN_PRODUCT",
 }  # fmt: skip
-_VALUES: dict[Primitive, Any] = {}  # primitive -> a faster function of its value for large arrays
 
 
 def trace_value(*args: Any) -> Any:
@@ -96,8 +95,6 @@ def make_op(prim: Primitive) -> Any:
         {batch_elementwise: LOOPS.ALIGN, leading_axes: LOOPS.LEADING}.get(prim.batch, 0),
         getattr(LOOPS, _STATISTICS[prim.name]) if prim.listed and prim.name in _STATISTICS else 0,
     )
-    if prim in _VALUES:
-        op.value = _VALUES[prim]
     return op
 
 
@@ -117,14 +114,6 @@ def _join_kind(prim: Primitive) -> int:
         if joined.shape == expected.shape and np.array_equal(joined, expected):
             return join
     return 0
-
-
-def register_parallel_value(prim: Primitive, value: object) -> None:
-    """Register another function with the same results that computes a primitive's value for large arrays."""
-    _VALUES[prim] = value
-    op = getattr(prim, "c_op", None)
-    if op is not None:
-        op.value = value
 
 
 def _connect() -> Any:

@@ -250,30 +250,29 @@ def sweep(
 
 def _visit(state: Sweep) -> Pending:
     """Run the rules of the nodes, newest first. Return the cotangents of the leaves, and of roots that lead to no target."""
-    pending: Pending = {}
-    order: list[Any] | None = None
-    owned: set[Edge] = set()  # edges whose pending cotangent was allocated here, so that it can be added to in place
     traced = LOCAL.recorder is not None and LOCAL.watch is None and not state.create_graph
     if LOOPS is not None and (traced or not ACTIVE_MODES):
-        found = LOOPS.sweep(
+        arrived: Pending | None = LOOPS.sweep(
             list(state.roots), list(state.cotangents), state.order, state.wanted, state.captured, state.freed, bool(state.retain_graph),
             bool(state.create_graph), check_saved, state.visit, Tensor.__add__ if state.create_graph else _sum, state if traced else None,
         )  # fmt: skip
-        if found is not None:
-            pending, order = found  # C ran all nodes, or stopped where an elementwise region may start
-    if order is None:
-        useful, order = state.useful, state.nodes()
-        if useful is not None:
-            order = [edge for edge in order if edge in useful]
-        for root, g in zip(state.roots, state.cotangents, strict=True):
-            _accumulate(pending, owned, root, g)
-    outside_regions: set[Edge] = set()  # nodes with large cotangents that are in no region worth compiling
+        if arrived is not None:
+            return arrived
+    pending: Pending = {}
+    owned: set[Edge] = set()  # edges whose pending cotangent was allocated here, so that it can be added to in place
+    order: list[Any] = state.nodes()
+    useful = state.useful
+    if useful is not None:
+        order = [edge for edge in order if edge in useful]
+    for root, g in zip(state.roots, state.cotangents, strict=True):
+        _accumulate(pending, owned, root, g)
+    outside_regions: set[Edge] = set()  # nodes with large cotangents that are in no region of two nodes
     while order:
         node = order.pop()
         g = pending.pop(node, None)
         if g is None:
             continue
-        large = type(g) is ndarray and g.size >= regions.NOTICED
+        large = type(g) is ndarray and g.size >= regions.LARGE
         if large and regions.sweep_region(state, node, g, order, pending, owned, outside_regions):
             continue
         found = state.visit(node, g)

@@ -6,14 +6,13 @@ of each cotangent depends on element i of the others only, so the rules run on o
 The cotangents of a block stay in cache from the first node to the last. Only cotangents that leave the region are
 written to memory. The rules are the same; their arguments are slices.
 
-``COMPILE`` compiles regions that repeat to native loops.
+The extension does the same for all regions in ``native/regions.c``. This module serves passes that run in Python.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from sys import maxsize
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,22 +26,11 @@ from chainrule._src.tape.versions import CLOCK
 ndarray = np.ndarray
 Arrays = list[NumpyArray]
 
-#: minimum number of elements for a region: of many nodes, of two nodes, of one node
-NOTICED, SHORT, SINGLE = 512, 32_768, 262_144
-#: minimum number of elements for blocks in Python, and the approximate number in a block
-LARGE = 65_536
-BLOCK = 40_000
+#: minimum number of elements of a region, and the approximate number in a block
+LARGE, BLOCK = 65_536, 40_000
 
-#: the compiler of regions, which a higher-level module registers; None: do not compile
-COMPILE: Callable[[Region], RegionRun | None] | None = None
-#: a compiled region: arrays -> leaving cotangents, or None where Python must compute them
-RegionRun = Callable[[Arrays], Arrays | None]
-#: region key -> how often it occurred; after ``OFTEN`` times its compiled program, or None if it cannot be compiled
-_PROGRAMS: dict[tuple[object, ...], Any] = {}
-OFTEN, _MOST = 3, 256
-
-#: types of parameters whose ``repr`` determines the value
-_REPR_TYPES = frozenset({bool, int, float, str, type(None)})
+#: types of parameters that do not depend on the element
+_STATIC_TYPES = frozenset({bool, int, float, str, type(None)})
 _MASK = np.dtype(bool)
 
 
@@ -56,23 +44,21 @@ class Region:
         members: the nodes, newest first. Each gets its cotangent from earlier members, from outside, or both.
         arriving: the cotangents from outside, by member.
         arrays: the distinct arrays that the rules read.
-        key: the cache key: primitives, parameters, dtypes and connections.
     """
 
-    __slots__ = ("_array_indices", "_edge_numbers", "_useful", "arrays", "arriving", "dtype", "key", "members", "shape")
+    __slots__ = ("_array_indices", "_edges", "_useful", "arrays", "arriving", "dtype", "members", "shape")
 
     def __init__(self, shape: tuple[int, ...], dtype: NumpyDType, useful: set[Edge] | None) -> None:
         self.shape, self.dtype = shape, dtype
         self.members: list[Node] = []
         self.arriving: dict[Edge, NumpyArray] = {}
         self.arrays: Arrays = []
-        self.key: list[object] = []
         self._useful = useful
         self._array_indices: dict[int, int] = {}  # id of an array -> its index in ``arrays``
-        self._edge_numbers: dict[Edge | None, int | None] = {None: None}
+        self._edges: dict[Edge, None] = {}  # the members and the edges that they lead to, in order
 
     def leads_to(self, node: Node) -> bool:
-        return node in self._edge_numbers
+        return node in self._edges
 
     def append(self, node: Node, g: NumpyArray | None) -> bool:
         """Append a node to the region and return True, if the region can contain it.
@@ -88,11 +74,10 @@ class Region:
             or node.hooks is not None
             or type(saved) is Freed
             or (saved and CLOCK.latest > node.seq)
-            or (params and not all([type(value) in _REPR_TYPES for value in params.values()]))
+            or (params and not all([type(value) in _STATIC_TYPES for value in params.values()]))
         ):
             return False
         indices, array_count = self._array_indices, len(self._array_indices)
-        key: list[object] = [prim, repr(params) if params else None]
         for value in saved if g is None else (g, *saved):
             if type(value) is ndarray:
                 index = indices.get(id(value))
@@ -102,18 +87,10 @@ class Region:
                         return False
                     index = indices[id(value)] = len(indices)
                     self.arrays.append(value)
-                    key.append(value.dtype)
-                key.append(index)
-            elif value is None or type(value) is float or type(value) is int:
-                key.append(repr(value))
-            else:
+            elif not (value is None or type(value) is float or type(value) is int):
                 del self.arrays[array_count:]
                 return False
-        numbers = self._edge_numbers
-        key.append(numbers.setdefault(node, len(numbers)))
-        for edge in self.edges_of(node):
-            key.append(numbers.setdefault(edge, len(numbers)))
-        self.key += key
+        self._edges |= dict.fromkeys([node, *[edge for edge in self.edges_of(node) if edge is not None]])
         self.members.append(node)
         if g is not None:
             self.arriving[node] = g
@@ -131,25 +108,20 @@ class Region:
     def leaving(self) -> list[Edge]:
         """Return the edges that lead out of the region."""
         members = set(self.members)
-        return [edge for edge in self._edge_numbers if edge is not None and edge not in members]
+        return [edge for edge in self._edges if edge not in members]
 
     def sweep(self, pending: Pending) -> Pending | None:
         """Return the cotangents of the leaving edges, in new arrays; None if the region is too small to gain.
 
         Pending cotangents of these edges are the first terms of the sums, so order and bits equal those of a plain sweep.
         """
-        if len(self.members) < _fewest(math.prod(self.shape)):
+        if len(self.members) < 2 or math.prod(self.shape) < LARGE:
             return None
         leaving = self.leaving()
         for edge in leaving:
             if edge in pending and not self._add_to(edge, pending[edge]):
                 return None
-        grads = None if COMPILE is None or LOCAL.recorder is not None else self._run_compiled()
-        if grads is None:
-            if len(self.members) < 2 or math.prod(self.shape) < LARGE:
-                return None
-            grads = self._run_blocks(leaving)
-        return dict(zip(leaving, grads, strict=True))
+        return dict(zip(leaving, self._run_blocks(leaving), strict=True))
 
     def _add_to(self, edge: Edge, g: AnyArray) -> bool:
         """Make a pending cotangent the first term of an edge's sum and return True, if shape and dtype fit."""
@@ -159,18 +131,7 @@ class Region:
         index = self._array_indices.setdefault(id(g), len(self._array_indices))
         if index == len(self.arrays):
             self.arrays.append(g)
-        self.key += (self._edge_numbers[edge], index)
         return True
-
-    def _run_compiled(self) -> Arrays | None:
-        """Run the compiled program of this region's key. Compile it after ``OFTEN`` occurrences; before that return None."""
-        key = tuple(self.key)
-        program = _PROGRAMS.get(key, 0)
-        if type(program) is int:
-            if program == 0 and len(_PROGRAMS) >= _MOST:
-                _PROGRAMS.clear()
-            program = _PROGRAMS[key] = program + 1 if program < OFTEN or COMPILE is None else COMPILE(self)
-        return None if program is None or type(program) is int else program(self.arrays)
 
     def _run_blocks(self, leaving: list[Edge]) -> Arrays:
         """Run the rules in Python, on one block of elements after the other."""
@@ -209,15 +170,6 @@ class Region:
         return [waiting[edge] for edge in leaving]
 
 
-def may_start(size: int, order: list[Any]) -> bool:
-    """Return whether a region of sufficient length may start here: the last node that it needs is elementwise."""
-    more = _fewest(size) - 1
-    if not more:
-        return True
-    ahead = order[-more] if len(order) >= more else None
-    return ahead is not None and type(ahead) is not Output and ahead.prim.kind == "elementwise"
-
-
 def find_region(
     node: Node, g: NumpyArray, order: list[object], pending: Pending, wanted: set[Edge] | None, useful: set[Edge] | None
 ) -> Region:
@@ -239,13 +191,6 @@ def find_region(
     return region
 
 
-def _fewest(size: int) -> int:
-    """Return the number of nodes from which a region is faster than single nodes."""
-    if COMPILE is None:
-        return 2 if size >= LARGE else maxsize
-    return 1 if size >= SINGLE else 2 if size >= SHORT else 6
-
-
 def sweep_region(
     state: Any,
     node: Node | Output,
@@ -262,7 +207,6 @@ def sweep_region(
         or (ACTIVE_MODES and LOCAL.watch is not None)
         or type(node) is Output
         or node.prim.kind != "elementwise"
-        or not may_start(g.size, order)
         or node in outside_regions
         or not g.flags.c_contiguous
     ):
