@@ -13,7 +13,19 @@ from chainrule._src.ops.deferred_names import NAMES
 
 #: public modules that a plain import loads; of ``_src``, all packages below ``ops`` and the backward pass
 LOADED = {"_src", "autograd", "return_types", "tree"}
-PACKAGES = {"api", "arrays", "config", "messages", "native", "ops", "rules", "table", "tape", "transforms"}
+PACKAGES = {
+    "api",
+    "arrays",
+    "config",
+    "interpreters",
+    "messages",
+    "native",
+    "ops",
+    "rules",
+    "table",
+    "tape",
+    "transforms",
+}
 #: modules that are slow to import, or that few programs need
 NOT_LOADED = (
     *NAMES,

@@ -23,17 +23,20 @@ from chainrule._src.arrays.dtype import Dtype
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, ShapeLike, TensorLike
+from chainrule._src.interpreters.batched import Batched
+from chainrule._src.interpreters.dual import Dual
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation, indexing, products, shaping
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import cast_source, number_in, placed, tensor_of
-from chainrule._src.table import arithmetic
+from chainrule._src.table import arithmetic, shape
 from chainrule._src.table import indexing as table
 from chainrule._src.tape import inplace, view
 from chainrule._src.tape.dispatch import cast
-from chainrule._src.tape.eager import RECORDED
+from chainrule._src.tape.eager import LOOPS, RECORDED
 from chainrule._src.tape.foreign import gpu_number
 from chainrule._src.tape.foreign_operands import operate_with_foreign
+from chainrule._src.tape.levels import Level
 from chainrule._src.tape.modes import LOCAL, is_recording
 from chainrule._src.tape.overriding import operator_of, overridable, overrides_functions
 from chainrule._src.tape.protocol import array_ufunc, as_array
@@ -136,6 +139,12 @@ attach_methods(
     matmul=dispatch_by_rank(products.BY_RANKS, Tensor.matmul),
     __array_ufunc__=ufunc_protocol(RECORDED, array_ufunc),
 )
+if (
+    LOOPS is not None
+):  # here, and not when a transformation is first used: threads that load the modules could block each other
+    LOOPS.connect_levels(Dual, Batched, Level, (arithmetic.add, arithmetic.mul, arithmetic.div, shape.expand))
+    for _values in (Dual, Batched):
+        _values.__array_ufunc__ = ufunc_protocol(RECORDED, _values.__array_ufunc__)  # type: ignore[method-assign]
 for _symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
     _method = _operator(getattr(ew, _symbol), _symbol)
     attach_methods(**{f"__{_symbol}__": with_fast_path(getattr(ew, _symbol), _method)})
