@@ -154,7 +154,6 @@ def compiled(function):
 def in_python(monkeypatch):
     monkeypatch.setattr(recorder, "_TRACE_UFUNC", None)
     monkeypatch.setattr(recorder, "_TRACE_TEMPLATE", None)
-    monkeypatch.setattr(engine, "TRACE_RULE", None)
     monkeypatch.setattr(engine, "TRACE_SUM", None)
     for name in ("add", "sub", "mul", "truediv", "radd", "rsub", "rmul", "rtruediv", "neg"):
         method = traced.Traced.__dict__[f"__{name}__"]

@@ -164,7 +164,7 @@ def _arrow(plan: JSONObject, flow: Flow, at: int, step: JSONObject, j: int) -> s
 
 
 def arrow_note(arrow: JSONObject) -> str:
-    """Return why a rule has no formula, or why its formula differs from the numbers beside it; '' if they agree."""
+    """Return the reason why a rule has no formula, or a formula that differs from its numbers; '' if they agree."""
     return f"<p class='note'>{escape(arrow['note'])}</p>" if arrow["note"] else ""
 
 

@@ -31,8 +31,8 @@ from chainrule._src.messages import errors
 from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import discrete
 from chainrule._src.tape.dispatch import bind
-from chainrule._src.tape.levels import STACK
-from chainrule._src.tape.modes import LOCAL, is_recording
+from chainrule._src.tape.levels import call_untraced
+from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.node import Node
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
@@ -184,13 +184,8 @@ class LinearSystem:
 @discrete(listed=False, batch=each_example)
 def solved(*operands: object, compute: Callable[..., ndarray]) -> ndarray:
     """Run a solver on plain arrays, without recording and outside of all transformations; the result is a constant."""
-    levels, recorder, watch = STACK.levels, LOCAL.recorder, LOCAL.watch
-    STACK.levels, LOCAL.recorder, LOCAL.watch = [], None, None
-    try:
-        with no_grad():
-            return compute(*map(wrap, operands))
-    finally:
-        STACK.levels, LOCAL.recorder, LOCAL.watch = levels, recorder, watch
+    with no_grad():
+        return call_untraced(lambda: compute(*map(wrap, operands)))  # the tensors are made outside of the trace, too
 
 
 class Solution(Function):

@@ -62,7 +62,6 @@ KERNEL, GROUP, LOOP_BODY = 0, 1, 2
 #: the maximum number of arguments of a kernel: MAX_ARGS of native/loops.h
 MAX_ARGS = 32
 ARENA, SCRATCH, FIRST_INPUT = 0, 1, 2
-GROUP_ROWS = 3
 
 
 def kernel_step(

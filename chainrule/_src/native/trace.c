@@ -490,25 +490,6 @@ static PyObject *trace_sum(PyObject *module, PyObject *const *args, Py_ssize_t n
     return sum == NULL && !PyErr_Occurred() ? Py_NewRef(Py_None) : sum;
 }
 
-/* trace_rule(node, cotangent, saved, edges, pass) -> the gradients of a node's operands, or None where Python must call the rule */
-static PyObject *trace_rule(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
-    PyObject *grads[MAX_RULE_OPERANDS] = {NULL}, *result = NULL;
-    Py_ssize_t i, n;
-    int done;
-    (void)module;
-    if (nargs != 5 || !PyObject_TypeCheck(args[0], core.node) || !PyTuple_CheckExact(args[3])) {
-        PyErr_SetString(PyExc_TypeError, "trace_rule takes (node, cotangent, saved, edges, pass)");
-        return NULL;
-    }
-    n = PyTuple_GET_SIZE(args[3]);
-    done = trace_rules(args[0], args[1], args[2], args[3], args[4], grads);
-    if (done > 0 && (result = PyTuple_New(n)) != NULL) {
-        for (i = 0; i < n; i++) PyTuple_SET_ITEM(result, i, grads[i] == NULL ? Py_NewRef(Py_None) : Py_NewRef(grads[i]));
-    }
-    for (i = 0; i < n && i < MAX_RULE_OPERANDS; i++) Py_XDECREF(grads[i]);
-    return done == 0 && !PyErr_Occurred() ? Py_NewRef(Py_None) : result;
-}
-
 /* trace_ufunc(recorder, ufunc, operands, op_name) -> Traced, or NotImplemented where Python must do it */
 static PyObject *trace_ufunc(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     Recording r;
@@ -608,7 +589,6 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
 PyMethodDef trace_functions[] = {
     {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Traced, Var, TracedCall, ErrorState, names, variable, is_tried, add): set the classes and functions of a trace"},
     {"trace_ufunc", (PyCFunction)(void (*)(void))trace_ufunc, METH_FASTCALL, "trace_ufunc(recorder, ufunc, operands, op_name): call a ufunc on traced values and append the call"},
-    {"trace_rule", (PyCFunction)(void (*)(void))trace_rule, METH_FASTCALL, "trace_rule(node, cotangent, saved, edges, pass): call the VJP rules of a node on traced values"},
     {"trace_sum", (PyCFunction)(void (*)(void))trace_sum, METH_FASTCALL, "trace_sum(x, y, pass): add two cotangents"},
     {"traced_operator", traced_operator, METH_VARARGS, "traced_operator(python, ufunc, reflected): a binary operator of Traced"},
     {NULL, NULL, 0, NULL},

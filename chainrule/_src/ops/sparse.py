@@ -29,7 +29,7 @@ def operator(symbol: str, x: Any, A: Any) -> Any:
     """Compute ``x @ A``, ``A @ x`` and, for SciPy's matrices (not its arrays), the products by ``*``.
 
     Args:
-        symbol: the operator, as in ``tape.foreign_operands.beside``.
+        symbol: the operator, as in ``tape.foreign_operands.operate_with_foreign``.
         x: a tensor or an Array.
         A: a SciPy sparse matrix or array, or a linear operator.
 

@@ -63,8 +63,8 @@ def reaches_outside(roots: list[Edge], start_seq: int, excluded: list[Edge]) -> 
     return found
 
 
-#: C functions that call a VJP rule on traced values and add two traced values; None without the extension
-TRACE_RULE, TRACE_SUM = (None, None) if LOOPS is None else (LOOPS.trace_rule, LOOPS.trace_sum)
+#: a C function that adds two traced values; None without the extension
+TRACE_SUM = None if LOOPS is None else LOOPS.trace_sum
 
 
 class Sweep:
@@ -161,7 +161,7 @@ class Sweep:
         if not is_ours(node.prim):
             grads = rule(node, g, saved, edges)
         elif watch is None and not create_graph and LOCAL.recorder is not None:
-            grads = at_users_line(_record_rule, node, g, saved, edges, self.freed)
+            grads = at_users_line(LOCAL.recorder.pull_back, node, g, saved, edges, self.freed)
         else:
             grads = at_users_line(rule, node, g, saved, edges)
         if create_graph and self.ties and node.prim.tied:
@@ -171,12 +171,6 @@ class Sweep:
             if len(grads) == 1 and grads[0] is None:
                 return None
         return edges, grads
-
-
-def _record_rule(node: Node, g: Any, saved: Any, edges: Edges, location: Freed) -> Any:
-    """Run the VJP rule of a node while the thread is traced. ``location`` has the source location of the pass."""
-    grads = None if TRACE_RULE is None or node.hooks is not None else TRACE_RULE(node, g, saved, edges, location)
-    return LOCAL.recorder.pull_back(node, g, saved, edges, location) if grads is None else grads
 
 
 def sweep(

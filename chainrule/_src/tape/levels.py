@@ -65,13 +65,13 @@ STACK = _Stack()
 
 
 def call_untraced(function: F, *args: Any, **kwargs: Any) -> Any:
-    """Call a function outside of all transformations and of the trace of this thread."""
-    levels, recorder = STACK.levels, LOCAL.recorder
-    STACK.levels, LOCAL.recorder = [], None
+    """Call a function outside of all transformations, and of the trace and the watches of this thread."""
+    levels, recorder, watch = STACK.levels, LOCAL.recorder, LOCAL.watch
+    STACK.levels, LOCAL.recorder, LOCAL.watch = [], None, None
     try:
         return function(*args, **kwargs)
     finally:
-        STACK.levels, LOCAL.recorder = levels, recorder
+        STACK.levels, LOCAL.recorder, LOCAL.watch = levels, recorder, watch
 
 
 def open_level(

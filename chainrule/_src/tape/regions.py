@@ -146,7 +146,7 @@ class Region:
         return results
 
     def rules(self, arrays: Sequence[AnyArray], leaving: list[Edge]) -> list[Any]:
-        """Run the members' rules on replacements of ``self.arrays``: blocks of them, or traced values."""
+        """Run the members' rules on blocks of ``self.arrays``."""
         indices = self._array_indices
         waiting: Pending = {node: arrays[indices[id(g)]] for node, g in self.arriving.items()}
         sums: set[Edge] = set()
