@@ -14,7 +14,7 @@ import importlib
 import inspect
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
@@ -193,7 +193,7 @@ class Compiled(Generic[P, R]):
             return self._run_eagerly(call, own=call.signature in self._slower)
         tree, values = self._find(call)
         if tree is None:
-            return self._trace_or_run_eagerly(None, call, hash(call.signature))
+            return self._trace_or_run_eagerly((), call, hash(call.signature))
         return self._replay(tree, values, call)
 
     def _call_by_layout(self, tried: Any, args: tuple[Any, ...]) -> Any:
@@ -219,6 +219,28 @@ class Compiled(Generic[P, R]):
             if values is not None:
                 return tree, values
         return None, {}
+
+    def _find_other(
+        self, call: CompiledCall, reads: list[bytes | None], tried: tuple[Tree, ...]
+    ) -> tuple[Tree | None, dict[int, NumpyArray]]:
+        """Return another tree for a call, with a trace in which Python reads these values first, and its input arrays."""
+        trees = self._trees.get(call.signature, ())
+        for tree in sorted(trees, key=lambda tree: -tree.reads_beginning_with(reads)):
+            if tree not in tried and tree.reads_beginning_with(reads):
+                values = tree.inputs_of(call.leaves, call.arrays)
+                if values is not None:
+                    return tree, values
+        return None, {}
+
+    def _try_first(self, tree: Tree, signature: Any) -> None:
+        """Make a tree the first one of its signature. Do nothing while another thread records a trace."""
+        if LOCK.acquire(blocking=False):
+            try:
+                trees = self._trees.get(signature, [])
+                if tree in trees:
+                    self._trees[signature] = [tree, *[other for other in trees if other is not tree]]
+            finally:
+                LOCK.release()
 
     def _run_eagerly(
         self, call: CompiledCall, kind: int | None = None, speed: ReplaySpeed | None = None, own: bool = True
@@ -293,12 +315,12 @@ class Compiled(Generic[P, R]):
     # -- tracing -----------------------------------------------------------------------------------------------------
 
     def _trace_or_run_eagerly(
-        self, tree: Tree | None, call: CompiledCall, kind: int, missing: UntracedBranch | None = None
+        self, tried: tuple[Tree, ...], call: CompiledCall, kind: int, missing: UntracedBranch | None = None
     ) -> Any:
         """Trace a call that has no trace if the budget allows it; else run the call eagerly.
 
         Args:
-            tree: the tree that gets a new branch, if any.
+            tried: the trees of which one may get a new branch.
             kind: a key that is equal for calls that could share a trace.
             missing: the exception that ``Tree.reach_end`` raised for a value without a branch.
         """
@@ -315,9 +337,9 @@ class Compiled(Generic[P, R]):
             return self._run_eagerly(call, kind)
         try:
             found, values = self._find(call)  # another thread may have traced the call by now
-            if found is None or found is tree:
+            if found is None or found in tried:
                 self._note_cause(call, missing)
-                return self._record(found, call, kind)
+                return self._record(tried, call, kind)
         finally:
             LOCK.release()
         return self._replay(found, values, call)
@@ -349,11 +371,11 @@ class Compiled(Generic[P, R]):
         for cause, _ in self._causes.most_common(1):
             errors.warn_compile_wasted(self.name, self.where, *cause)
 
-    def _record(self, tree: Tree | None, call: CompiledCall, kind: int) -> Any:
+    def _record(self, tried: Sequence[Tree], call: CompiledCall, kind: int) -> Any:
         """Trace a call, into a new tree or as a branch of one, and return its result."""
         signature = call.signature
         try:
-            trace, _, new, outputs = self._new_trace(tree, call, kind)
+            trace, _, new, outputs = self._new_trace(tried, call, kind)
         except BadResult:
             raise
         except Unrecordable as reason:
@@ -393,10 +415,10 @@ class Compiled(Generic[P, R]):
         tree, values = self._find(call)
         if tree is not None:
             return self._replay(tree, values, call)
-        return self._record(None, call, hash(call.signature))
+        return self._record((), call, hash(call.signature))
 
     def _new_trace(
-        self, tree: Tree | None, call: CompiledCall, kind: int
+        self, tried: Sequence[Tree], call: CompiledCall, kind: int
     ) -> tuple[FunctionTrace, list[Segment], list[tuple[Any, Any]], list[Any]]:
         """Trace a call, add the trace to its tree, and drop the trace's recorded calls.
 
@@ -409,7 +431,7 @@ class Compiled(Generic[P, R]):
                 LOCK,
                 paused_collector(),
             ):  # garbage collections take half of the time of a trace
-                trace, path = self._add_to_tree(tree, call, kind)
+                trace, path = self._add_to_tree(tried, call, kind)
                 new = [(memory.array, value.array.copy("K")) for memory, value in trace.writes]
                 outputs = [var.array.copy("K") for var in trace.outputs()]
                 trace.forget()
@@ -420,17 +442,21 @@ class Compiled(Generic[P, R]):
         finally:
             self.budget.record_trace(self.budget.clock() - begin, kept)
 
-    def _add_to_tree(self, tree: Tree | None, call: CompiledCall, kind: int) -> tuple[FunctionTrace, list[Segment]]:
-        """Record a trace and add it to its tree; return the trace and its segments."""
+    def _add_to_tree(
+        self, tried: Sequence[Tree], call: CompiledCall, kind: int
+    ) -> tuple[FunctionTrace, list[Segment]]:
+        """Record a trace and add it to one of these trees, or to a new one; return the trace and its segments."""
         signature = call.signature
         trace = trace_function(self.function, call.leaves, call.spec, call.arrays, self.name, self.pure)
         trees = self._trees.get(signature, [])
         try:
-            at = [k for k, other in enumerate(trees) if tree is not None and other.guard_sets is tree.guard_sets]
-            grown = trees[at[0]].with_branch(trace) if at else None
-            if grown is not None:
-                trees = [*trees[: at[0]], grown, *trees[at[0] + 1 :]]
-            else:
+            guard_sets = [tree.guard_sets for tree in tried]
+            grown = None
+            for k, tree in enumerate(trees):
+                if tree.guard_sets in guard_sets and (grown := tree.with_branch(trace)) is not None:
+                    trees = [*trees[:k], grown, *trees[k + 1 :]]
+                    break
+            if grown is None:
                 same = [other for other in trees if other.absorb(trace)]
                 grown = same[0] if same else Tree(trace)
                 trees = trees if same else [*trees, grown]
@@ -481,16 +507,22 @@ class Compiled(Generic[P, R]):
 
     # -- replaying ---------------------------------------------------------------------------------------------------
 
-    def _replay(self, tree: Tree, values: dict[int, NumpyArray], call: CompiledCall) -> Any:
-        """Replay the trace whose branches match the values that Python reads. If there is none, trace or run eagerly."""
+    def _replay(
+        self, tree: Tree, values: dict[int, NumpyArray], call: CompiledCall, tried: tuple[Tree, ...] = ()
+    ) -> Any:
+        """Replay the trace whose branches match the values that Python reads. If there is none, trace or run eagerly.
+
+        Args:
+            tried: trees whose traces do not hold for the values that Python reads.
+        """
         budget = self.budget
         before = tree.generator_states()
         try:
             report = exception_reporter(self.name, tree.ignored, tree.handled)
-            last = tree.reach_end(values, report)
+            last, reads = tree.reach_end(values, report)
             trace = last.trace
             assert trace is not None
-            if budget.wants_eager_run(trace.speed) or (trace.speed.is_slower and tree.root.guard is None):
+            if budget.wants_eager_run(trace.speed) or (trace.speed.is_slower and not tree.reads_values):
                 rewind_generators(before)
                 return self._compare(tree, trace, call)
             if tree.writes:
@@ -499,12 +531,18 @@ class Compiled(Generic[P, R]):
                     rewind_generators(before)
                     return self._run_eagerly(call)
                 _about_to_write([values[number] for number in tree.writes])
-            outputs = last.plan.run([values[n] for n in last.inputs], report)
+            outputs = last.run(values, reads, report)
         except UntracedBranch as missing:
             rewind_generators(before)
+            tried = (*tried, tree)
+            other, values = self._find_other(call, missing.reads, tried)
+            if other is not None:
+                other.hits = tree.hits
+                return self._replay(other, values, call, tried)
             tree.hits = 0
             self._remove_shortcut(call)
-            return self._trace_or_run_eagerly(tree, call, missing.kind, missing)
+            kind = hash((call.signature, *missing.reads))
+            return self._trace_or_run_eagerly(tried, call, kind, missing)
         except Exception:  # of a Python step, or a floating-point exception: the eager call raises it with its location
             rewind_generators(before)
             return self._run_eagerly(call)
@@ -514,8 +552,10 @@ class Compiled(Generic[P, R]):
             trace.proven = True
             budget.record_faster_replay()
         tree.hits += 1
+        if tried:
+            self._try_first(tree, call.signature)
         if not ACTIVE_MODES and (
-            tree.root.guard is None or tree.hits > 1
+            not tree.reads_values or tree.hits > 1
         ):  # if a new value is read, the work of the shortcut is wasted and the call takes twice as long
             self._add_shortcut(tree, trace, call)
         return result
@@ -523,22 +563,32 @@ class Compiled(Generic[P, R]):
     def _compare(self, tree: Tree, trace: FunctionTrace, call: CompiledCall) -> Any:
         """Run a call that has a trace eagerly, to compare the speeds. Drop the trace if it is slower."""
         result = self._run_eagerly(call, speed=trace.speed)
-        if tree.root.guard is None and trace.speed.is_slower:
+        if not tree.reads_values and trace.speed.is_slower:
             self._slower.add(call.signature)
             self._drop(call.signature, "its plan takes longer than the function itself")
         return result
 
     def _add_shortcut(self, tree: Tree, trace: FunctionTrace, call: CompiledCall) -> None:
         """Make the shortcut into a tree, if the tree can have one, and use it for calls with such layouts."""
-        if tree.shortcut is None:
-            short = direct_of if tree.root.guard is None else branched_of
-            report = exception_reporter(self.name, tree.ignored, tree.handled)
-            tree.shortcut = (not call.eager_call.keywords and short(tree, call.eager_call.args, report)) or False
-        shortcut = tree.shortcut
-        if shortcut and not trace.speed.is_faster(trace.count):
-            shortcut = Timed(shortcut, self, trace) if tree.root.guard is None else None
+
+        def report_of(tree: Tree) -> Any:
+            return exception_reporter(self.name, tree.ignored, tree.handled)
+
+        args, shortcut = call.eager_call.args, None
+        if call.eager_call.keywords:
+            return
+        if tree.reads_values:
+            if trace.speed.is_faster(trace.count):
+                trees = [tree, *[other for other in self._trees.get(call.signature, ()) if other is not tree]]
+                shortcut = branched_of([other for other in trees if other.reads_values], args, report_of)
+        else:
+            if tree.shortcut is None:
+                tree.shortcut = direct_of(tree, args, report_of(tree)) or False
+            shortcut = tree.shortcut
+            if shortcut and not trace.speed.is_faster(trace.count):
+                shortcut = Timed(shortcut, self, trace)
         if shortcut:
-            self._shortcuts[_layouts(call.eager_call.args)] = self._shortcut = shortcut
+            self._shortcuts[_layouts(args)] = self._shortcut = shortcut
 
     def _remove_shortcut(self, call: CompiledCall) -> None:
         if self._shortcuts.pop(_layouts(call.eager_call.args), None) is self._shortcut:
@@ -615,7 +665,7 @@ class Compiled(Generic[P, R]):
         call = self._call(arrays, {})
         tree, _ = self._find(call)
         if tree is None and call.signature not in self._eager:
-            self._record(None, call, hash(call.signature))  # an explicit request: the budget is not checked
+            self._record((), call, hash(call.signature))  # an explicit request: the budget is not checked
             tree, _ = self._find(call)
         if tree is None:
             raise errors.compile_not_low_level(self.name, self._eager.get(call.signature, "it was not recorded"))
@@ -641,16 +691,21 @@ class Compiled(Generic[P, R]):
             reason = self._eager.get(call.signature, "it is part of another transformation")
             raise errors.compile_no_plan(self.name, reason)
         tree, values = self._find(call)
-        if tree is not None:
-            before = tree.generator_states()
+        found, tried = tree, [] if tree is None else [tree]
+        while found is not None:
+            before = found.generator_states()
             try:
-                return PlanOfCall(tree.path_to(tree.reach_end(values)))
-            except UntracedBranch:
-                pass
+                last, reads = found.reach_end(values)
+                if last.checks:
+                    last.run(values, reads, None)
+                return PlanOfCall(found.path_to(last))
+            except UntracedBranch as missing:
+                found, values = self._find_other(call, missing.reads, tuple(tried))
+                tried += [] if found is None else [found]
             finally:
                 rewind_generators(before)
         try:
-            trace, path, *_ = self._new_trace(tree, call, hash(call.signature))
+            trace, path, *_ = self._new_trace(tried, call, hash(call.signature))
         except Unrecordable as reason:
             raise errors.compile_no_plan(self.name, str(reason)) from None
         rewind_generators(trace.generator_states)

@@ -206,6 +206,7 @@ class FunctionTrace:
     Attributes:
         calls, guards: the calls and value reads noted by :class:`~chainrule._src.interpreters.recorder.Recorder`; count: the
             number of calls.
+        reads: the bytes of the values that Python reads.
         sources: the source of each input array, by Var.
         constants: input arrays that nothing else refers to.
         results, spec: the leaves of the result, and its structure.
@@ -230,6 +231,7 @@ class FunctionTrace:
         self.calls: list[TracedCall] = []
         self.count = 0
         self.guards: list[ValueGuard] = []
+        self.reads: list[bytes | None] = []
         self.sources: dict[Var, Any] = {}
         self.constants: list[Var] = []
         self.results: list[TracedOutput] = []

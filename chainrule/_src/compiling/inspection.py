@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from chainrule._src.compiling.tree import Segment, Tree
-from chainrule._src.interpreters.trace_types import ValueGuard
 from chainrule._src.messages.source_locations import Where
 from chainrule._src.native import AVAILABLE, why_not
 
@@ -65,7 +64,8 @@ def describe_traces(name: str, trees: Iterable[Tree], reasons: Iterable[str]) ->
             here = Counter([step.template is not None for step in plan.steps if not step.view])
             counted += here
             lines.append(f"- {trace.describe()}: {_native(here)}, {plan.memory} bytes")
-            lines += [f"    reads {_quoted(guard)}" for guard in trace.guards]
+            reads = Counter([(guard.code, guard.lasti) for guard in trace.guards])
+            lines += [f"    reads {Where(*at).quoted or 'a value'}{_times(count)}" for at, count in reads.items()]
             lines += [f"    calls {text}" for text in _by_python(plan)]
     lines += [f"- runs eagerly: {reason}" for reason in reasons]
     return "\n".join([f"compiled {name}: executor {EXECUTOR}; {_native(counted)}", *lines])
@@ -96,8 +96,7 @@ def _by_python(plan: PlanOfCall) -> list[str]:
     lines = []
     for (name, code, lasti), count in python_steps(plan.steps).most_common():
         where = Where(code, lasti)
-        times = f", {count:,} times" if count > 1 else ""
-        lines.append(f"{name} in Python{times}" + (f": {where.quoted or where}" if where else ""))
+        lines.append(f"{name} in Python{_times(count)}" + (f": {where.quoted or where}" if where else ""))
     return lines
 
 
@@ -106,5 +105,5 @@ def _at(guard: Any) -> str:
     return f" ({where})" if where else ""
 
 
-def _quoted(guard: ValueGuard) -> str:
-    return Where(guard.code, guard.lasti).quoted or "a value"
+def _times(count: int) -> str:
+    return f", {count:,} times" if count > 1 else ""

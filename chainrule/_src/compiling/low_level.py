@@ -37,8 +37,7 @@ def low_level_callable(name: str, tree: Tree, arguments: tuple[NumpyArray, ...])
     if not AVAILABLE:
         raise errors.compile_not_low_level(name, why_not)
     trace = tree.root.trace
-    if trace is None:
-        assert tree.root.guard is not None
+    if trace is None or tree.root.checks:
         raise errors.compile_not_low_level(name, "Python reads a value in it; choose with np.where instead")
     plan = tree.root.plan
     if reason := _why_not(trace, plan):

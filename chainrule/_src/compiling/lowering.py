@@ -29,6 +29,7 @@ from chainrule._src.compiling.checked_loops import scalar_power_loop
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView
 from chainrule._src.compiling.loops import KINDS, Operand, Template, Unlowered, is_exact, type_of, ufunc_loop
 from chainrule._src.compiling.steps import ResultLayout
+from chainrule._src.compiling.value_checks import check_value, lower_check
 from chainrule._src.interpreters.rebuilt import Rebuilt
 from chainrule._src.interpreters.trace_types import PrimitiveFunction, TracedCall, Var
 from chainrule._src.interpreters.traced import scalar_pow
@@ -241,6 +242,7 @@ FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
     scalar_pow: _lower_scalar_power,
     np.clip: _lower_clip,
     np.searchsorted: ordering.lower_searchsorted,
+    check_value: lower_check,
     **reductions.FUNCTIONS,
     **products.FUNCTIONS,
     **data_movement.FUNCTIONS,

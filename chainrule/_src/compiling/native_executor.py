@@ -39,6 +39,7 @@ from chainrule._src.compiling.loops import ROUND
 from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, exception_names
 from chainrule._src.compiling.rolling import Item, KernelLoop, detect_loops
 from chainrule._src.compiling.steps import Lowering, PlanStep
+from chainrule._src.compiling.value_checks import ValueDiffers
 from chainrule._src.interpreters.trace_types import Program
 from chainrule._src.native import Runner
 from chainrule._src.native import code as code_format
@@ -566,6 +567,8 @@ class NativePlan:
         outputs = self._runner(arrays, reporting)
         if outputs is None:
             raise ValueError(UNFIT)
+        if type(outputs) is tuple:
+            raise ValueDiffers(*outputs)
         return outputs if self._positions is None else [outputs[i] for i in self._positions]
 
     @property
@@ -605,8 +608,11 @@ class SegmentCall:
         self._runner = runner
 
     def __call__(self, arrays: list[NumpyArray], report: Callable[[int], object]) -> None:
-        if self._runner.run_into(arrays, (), report) is None:
+        outcome = self._runner.run_into(arrays, (), report)
+        if outcome is None:
             raise ValueError(UNFIT)
+        if type(outcome) is tuple:
+            raise ValueDiffers(*outcome)
 
 
 def _layout(value: BufferView) -> tuple[Any, Any, Any]:

@@ -23,6 +23,7 @@ from chainrule._src.compiling.python_executor import Executor, NativeLoopFailed,
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering, PlanStep, note_uses
 from chainrule._src.compiling.trace import TraceArrays
+from chainrule._src.compiling.value_checks import ValueDiffers
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.interpreters.trace_types import Program, Var
 from chainrule._src.native import AVAILABLE
@@ -59,7 +60,7 @@ class ExecutionPlan:
         self.dropped, self.merged, self.folded = simplified.dropped, simplified.merged, simplified.folded
         try:
             is_native = native and self._make_native(program, simplified)
-        except NativeLoopFailed:  # a native step failed in the check run
+        except (NativeLoopFailed, ValueDiffers):  # a native step failed in the check run
             is_native = False
         if not is_native:
             self._make_python(program, simplified)
@@ -71,6 +72,9 @@ class ExecutionPlan:
             arrays: the inputs, aligned, with their recorded shapes, dtypes and strides.
             report: called before inputs are written, with the names of the floating-point exceptions that occurred and that
                 ``np.geterr()`` does not ignore.
+
+        Raises:
+            ValueDiffers: a value that Python has read in the recorded call differs. Nothing is written to inputs.
         """
         return self._executor.run(arrays, report)
 

@@ -23,6 +23,7 @@ from chainrule._src.compiling.keys import keys_within
 from chainrule._src.compiling.memory_use import reachable_nbytes
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.simplify import operand_vars
+from chainrule._src.compiling.value_checks import Check, ValueDiffers, is_checked_in_plan, reads_up_to, with_checks
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.interpreters.trace_types import Program, TracedCall, ValueGuard, Var
 from chainrule._src.messages.source_locations import Where
@@ -36,11 +37,11 @@ class UntracedBranch(Exception):
 
     Attributes:
         where: the source location that reads it.
-        kind: a key that is equal for calls that have read the same values so far.
+        reads: the bytes of the values that Python reads, up to this one; None for one of more than 16 bytes.
     """
 
-    def __init__(self, where: Where, kind: int) -> None:
-        self.where, self.kind = where, kind
+    def __init__(self, where: Where, reads: list[bytes | None]) -> None:
+        self.where, self.reads = where, reads
 
 
 class Segment:
@@ -48,6 +49,7 @@ class Segment:
 
     Attributes:
         calls: the recorded calls, until they are planned; fingerprints: the fingerprints of the calls.
+        checks: the values read before its end that the plan compares with the recorded ones.
         guard: the value that Python reads at the end; None at the end of the function.
         branches: the following segments, by the bytes of the value.
         trace: the trace that ends here, or None.
@@ -60,6 +62,7 @@ class Segment:
     __slots__ = (
         "branches",
         "calls",
+        "checks",
         "fingerprints",
         "guard",
         "inputs",
@@ -70,8 +73,9 @@ class Segment:
         "trace",
     )
 
-    def __init__(self, calls: list[TracedCall], guard: ValueGuard | None) -> None:
+    def __init__(self, calls: list[TracedCall], guard: ValueGuard | None, checks: list[Check]) -> None:
         self.calls = calls
+        self.checks = checks
         self.fingerprints = Fingerprints(calls)
         self.guard = guard
         self.branches: dict[bytes, Segment] = {}
@@ -81,6 +85,22 @@ class Segment:
         self.outputs: list[int] = []
         self.strides: list[tuple[int, tuple[int, ...]]] = []
         self.needs: frozenset[int] = frozenset()
+
+    def run(self, values: dict[int, Any], reads: list[bytes | None], report: Callable[[Any], None] | None) -> list[Any]:
+        """Run the plan on its inputs among the values, and return the outputs.
+
+        Args:
+            reads: the bytes of the values that Python has read in earlier segments.
+
+        Raises:
+            UntracedBranch: a check failed.
+        """
+        try:
+            return self.plan.run([values[n] for n in self.inputs], report)
+        except ValueDiffers as differs:
+            check = self.checks[differs.ordinal]
+            reads = reads_up_to(reads, self.checks, differs.ordinal, differs.value)
+            raise UntracedBranch(Where(check.code, check.lasti), reads) from None
 
     def copy(self) -> Segment:
         """Return a copy with the same branches."""
@@ -111,6 +131,7 @@ class Tree:
 
     def __init__(self, trace: FunctionTrace) -> None:
         path = _segments(trace)
+        trace.reads = _reads_of(trace)
         self.root = path[0]
         assert trace.guard_sets is not None
         self.guard_sets = trace.guard_sets
@@ -147,13 +168,14 @@ class Tree:
         return next(path for path in self.paths() if path[-1] is last)
 
     def _measure(self) -> None:
-        """Estimate the bytes that the tree keeps alive."""
+        """Estimate the bytes that the tree keeps alive, and note the values that Python reads in each trace."""
         segments = self.segments()
         of_trace, of_segment, of_step = OBJECTS
         self.nbytes = reachable_nbytes(self.guard_sets) + of_segment * len(segments)
         for segment in segments:
             self.nbytes += of_step * len(segment.plan.steps) + segment.plan.memory + segment.plan.constant_bytes
             self.nbytes += of_trace * (segment.trace is not None)
+        self._reads = [trace.reads for trace in self.traces]
 
     def ends(self) -> list[tuple[Segment, FunctionTrace]]:
         """Return pairs of (last segment, trace)."""
@@ -171,6 +193,7 @@ class Tree:
 
     def with_branch(self, trace: FunctionTrace) -> Tree | None:
         """Return the tree with another trace as a branch; None if the trace does not begin like the others."""
+        trace.reads = _reads_of(trace)
         _number_alike(trace, self.sources)
         pairs = self._branch_off(_segments(trace))
         if pairs is None:
@@ -275,29 +298,43 @@ class Tree:
                 return None
         return values
 
-    def reach_end(self, values: dict[int, NumpyArray], report: Callable[[Any], None] | None = None) -> Segment:
-        """Run the segments on the path of the values that Python reads, except the last one. Return the last one.
+    def reach_end(
+        self, values: dict[int, NumpyArray], report: Callable[[Any], None] | None = None
+    ) -> tuple[Segment, list[bytes | None]]:
+        """Run the segments on the path of the values that Python reads, except the last one.
 
         Only the last segment has effects, so the caller runs it.
+
+        Returns:
+            The last segment, and the bytes of the values that Python has read before it.
 
         Raises:
             UntracedBranch: no trace has a branch for one of the values.
         """
         segment = self.root
-        kind = hash(id(self.guard_sets))
+        reads: list[bytes | None] = []
         while segment.guard is not None:
-            outputs = segment.plan.run([values[n] for n in segment.inputs], report)
+            outputs = segment.run(values, reads, report)
             key = outputs[segment.outputs.index(segment.guard.var.number)].tobytes()
             values.update(zip(segment.outputs, outputs, strict=True))
             for number, strides in segment.strides:
                 if values[number].strides != strides:
                     values[number] = with_strides(values[number], strides)
-            kind = hash((kind, key))
+            reads += [*[check.content for check in segment.checks], key]
             follows = segment.branches.get(key)
             if follows is None:
-                raise UntracedBranch(Where(segment.guard.code, segment.guard.lasti), kind)
+                raise UntracedBranch(Where(segment.guard.code, segment.guard.lasti), reads)
             segment = follows
-        return segment
+        return segment, reads
+
+    @property
+    def reads_values(self) -> bool:
+        """Whether Python reads values, so that the traces do not hold for all calls with these guards."""
+        return self.root.guard is not None or bool(self.root.checks)
+
+    def reads_beginning_with(self, reads: list[bytes | None]) -> int:
+        """Return the largest number of values that Python reads in a trace in which it reads these first; 0 if there is none."""
+        return max([len(found) for found in self._reads if found[: len(reads)] == reads], default=0)
 
 
 def _layouts_of(trace: FunctionTrace) -> dict[int, tuple[Any, ...]]:
@@ -309,14 +346,26 @@ def _layouts_of(trace: FunctionTrace) -> dict[int, tuple[Any, ...]]:
     }
 
 
+def _reads_of(trace: FunctionTrace) -> list[bytes | None]:
+    """Return the bytes of the values that Python reads."""
+    return [guard.var.array.tobytes() for guard in trace.guards]
+
+
 def _segments(trace: FunctionTrace) -> list[Segment]:
-    """Return the segments of a trace, cut where Python reads values."""
+    """Return the segments of a trace, cut where Python reads values that plans do not check."""
     path: list[Segment] = []
+    checks: list[Check] = []
     begin = 0
-    for guard in trace.guards:
-        path.append(Segment(trace.calls[begin : guard.call_index], guard))
-        begin = guard.call_index
-    path.append(Segment(trace.calls[begin:], None))
+    # writes to inputs cannot be undone when a check fails
+    in_plan = [False] * len(trace.guards) if trace.writes else is_checked_in_plan(trace.guards)
+    for guard, is_check in zip(trace.guards, in_plan, strict=True):
+        if is_check:
+            content = guard.var.array.tobytes()
+            checks.append(Check(guard.call_index - begin, guard.var.number, content, guard.code, guard.lasti))
+            continue
+        path.append(Segment(trace.calls[begin : guard.call_index], guard, checks))
+        begin, checks = guard.call_index, []
+    path.append(Segment(trace.calls[begin:], None, checks))
     path[-1].trace = trace
     for before, after in itertools.pairwise(path):
         assert before.guard is not None
@@ -410,7 +459,8 @@ def _equal(old: Segment, new: Segment) -> bool:
     """Return whether two segments make the same calls and read the same value at their ends."""
     if old.guard is None or new.guard is None:
         return False
-    return old.guard.var.number == new.guard.var.number and old.fingerprints == new.fingerprints
+    same = old.guard.var.number == new.guard.var.number and old.fingerprints == new.fingerprints
+    return same and [check[:3] for check in old.checks] == [check[:3] for check in new.checks]
 
 
 def _plan_path(pairs: list[tuple[Segment, Segment]], trace: FunctionTrace) -> None:
@@ -443,6 +493,7 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], trace: FunctionTrace) -> No
             read = new.guard.var.number
             outputs = sorted({n for n in after if n in defined} | {read})
         used.update(outputs)
+        used.update([check.number for check in new.checks])
         segment.needs = frozenset((used | after) - defined - constants.keys() - sources)
         if segment.plan is None or outputs != segment.outputs:
             input_numbers = [*arguments, *sorted(used - defined - constants.keys() - set(arguments))]
@@ -450,10 +501,15 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], trace: FunctionTrace) -> No
             segment.outputs = outputs
             if new.guard is not None:
                 segment.strides = [(n, variables[n].array.strides) for n in outputs if variables[n].shape]
+            all_constants = [constants[n] for n in sorted(used & constants.keys())]
+            if new.checks:
+                shift = len(calls) - len(new.calls)
+                calls, expected = with_checks(calls, new.checks, shift, variables)
+                all_constants += expected
             segment.plan = ExecutionPlan(
                 Program(
                     [variables[n] for n in input_numbers],
-                    [constants[n] for n in sorted(used & constants.keys())],
+                    all_constants,
                     calls,
                     [variables[n] for n in outputs],
                     writes,

@@ -25,12 +25,6 @@
 /* bytes up to which a saved array is copied: COPIED of tape/versions.py */
 #define COPIED 65536
 
-#ifdef _MSC_VER
-#define THREAD_LOCAL __declspec(thread)
-#else
-#define THREAD_LOCAL _Thread_local
-#endif
-
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
 
 /* Python's classes, the offsets of their slots, and objects that nodes are made with. Set once, by connect(). */

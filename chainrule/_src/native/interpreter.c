@@ -238,6 +238,7 @@ int run_steps(const npy_intp *step, const npy_intp *end, char **bases) {
         case GROUP: exceptions |= run_group(step, bases); break;
         default: exceptions |= run_loop_body(step, bases);
         }
+        if (exceptions & FAILED) break; /* the caller discards the results */
         if (MAYBE_EXCEPTIONS()) exceptions |= read_exceptions(); /* after each step: maximum, matmul and scipy.special clear earlier exceptions */
     }
     return exceptions;
@@ -246,6 +247,7 @@ int run_steps(const npy_intp *step, const npy_intp *end, char **bases) {
 int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char **bases) {
     int exceptions;
     clear_exceptions();
+    clear_failed_check();
     exceptions = run_steps(code + start, code + stop, bases);
     return exceptions | read_exceptions();
 }

@@ -205,6 +205,26 @@ SELECT_NUMBER(4, npy_uint32)
 SELECT_NUMBER(8, npy_uint64)
 SELECT(16, npy_pair, )
 
+/* ---- checks of values that Python reads: value, expected value, ordinal -> whether they are equal. data is the number of bytes.
+   A difference raises the "invalid" floating-point exception, so the step is CHECKED, and the run ends. */
+
+static THREAD_LOCAL FailedCheck failed_check;
+
+SIGNATURE(check_value) {
+    npy_intp nbytes = (npy_intp)data, kept = nbytes < (npy_intp)sizeof(failed_check.value) ? nbytes : (npy_intp)sizeof(failed_check.value);
+    *(npy_bool *)args[3] = memcmp(args[0], args[1], (size_t)nbytes) == 0;
+    if (*(npy_bool *)args[3]) return;
+    failed_check.failed = 1;
+    memcpy(&failed_check.ordinal, args[2], sizeof(npy_int64));
+    failed_check.nbytes = nbytes;
+    memcpy(failed_check.value, args[0], (size_t)kept);
+    feraiseexcept(FE_INVALID);
+}
+
+void clear_failed_check(void) { failed_check.failed = 0; }
+
+const FailedCheck *last_failed_check(void) { return &failed_check; }
+
 /* ---- triangles: (m,n)->(m,n). data is 2 * k for np.tril, 2 * k + 1 for np.triu */
 
 static npy_intp clamp(npy_intp at, npy_intp n) { return at < 0 ? 0 : at > n ? n : at; }
@@ -403,7 +423,7 @@ CASTS(CAST)
 static const struct {
     const char *name;
     InnerLoop loop;
-} KERNELS[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"sort1", sort_1}, {"sort2", sort_2}, {"sort4", sort_4}, {"sort8", sort_8}, {"argsort", argsort}, {"argbest", argbest}, {"search_f4", search_f4}, {"search_f8", search_f8}, {"search_i8", search_i8}, {"shared_solve", shared_solve}, {"shared_inv", shared_inv}, {"shared_slogdet", shared_slogdet}, {"shared_det", shared_det}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"multiple32_f4", multiple32_f4}, {"multiple32_f8", multiple32_f8}, {"multiple64_f4", multiple64_f4}, {"multiple64_f8", multiple64_f8}, SIZES(TRIANGLE_ENTRY) SIZES(ELEMENTS_ENTRY) {"add_f4", add_f4}, {"add_f8", add_f8}, {"add_c8", add_c8}, {"add_c16", add_c16}, {"add_i8", add_i8}, SIZES(COPY_ENTRY) SIZES(INTERLEAVE_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
+} KERNELS[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"sort1", sort_1}, {"sort2", sort_2}, {"sort4", sort_4}, {"sort8", sort_8}, {"argsort", argsort}, {"argbest", argbest}, {"search_f4", search_f4}, {"search_f8", search_f8}, {"search_i8", search_i8}, {"check_value", check_value}, {"shared_solve", shared_solve}, {"shared_inv", shared_inv}, {"shared_slogdet", shared_slogdet}, {"shared_det", shared_det}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"multiple32_f4", multiple32_f4}, {"multiple32_f8", multiple32_f8}, {"multiple64_f4", multiple64_f4}, {"multiple64_f8", multiple64_f8}, SIZES(TRIANGLE_ENTRY) SIZES(ELEMENTS_ENTRY) {"add_f4", add_f4}, {"add_f8", add_f8}, {"add_c8", add_c8}, {"add_c16", add_c16}, {"add_i8", add_i8}, SIZES(COPY_ENTRY) SIZES(INTERLEAVE_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
 
 PyObject *kernel_addresses(void) {
     PyObject *loops = PyDict_New();

@@ -19,6 +19,7 @@ int run_loop_body(const npy_intp *step, char **bases) {
             moving_bases[k] = bases[base[SOURCE_BASE]] + index * base[STRIDE];
         }
         exceptions |= run_steps(body, end, bases);
+        if (exceptions & FAILED) break;
     }
     return exceptions;
 }

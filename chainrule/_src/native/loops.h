@@ -10,7 +10,7 @@
 typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 
 /* The version of the code format and of the functions that Python calls. native/code.py has the same number. */
-#define VERSION 14
+#define VERSION 15
 
 #define MAX_ARGS 32
 #define MAX_OUTER 64
@@ -38,6 +38,22 @@ PyObject *enable_untraced(PyObject *self, PyObject *begin);
 PyObject *mark_untraced(PyObject *self, PyObject *code);
 PyObject *trace_frames(PyObject *self, PyObject *args);
 PyObject *forget_trace(PyObject *self, PyObject *arg);
+
+#ifdef _MSC_VER
+#define THREAD_LOCAL __declspec(thread)
+#else
+#define THREAD_LOCAL _Thread_local
+#endif
+
+/* kernels.c: the last check of a value that failed in a run of this thread. Only the first bytes of a long value are kept. */
+typedef struct {
+    int failed;
+    npy_int64 ordinal;
+    npy_intp nbytes;
+    char value[16];
+} FailedCheck;
+void clear_failed_check(void);
+const FailedCheck *last_failed_check(void);
 
 /* interpreter.c */
 typedef struct {

@@ -164,10 +164,12 @@ static int run_words(const npy_intp *code, npy_intp start, npy_intp stop, char *
     return exceptions;
 }
 
+/* Return 0, 1 if a check of a value failed, -1 if an error is set. */
 static int run_and_report(Runner *self, char **bases, PyObject *report) {
     const npy_intp *code = PyArray_DATA((PyArrayObject *)self->code);
     int exceptions = run_words(code, 0, self->commit, bases, self->work);
     if (PyErr_Occurred()) return -1; /* a kernel raised */
+    if ((exceptions & FAILED) && last_failed_check()->failed) return 1;
     if (exceptions && report != NULL) {
         PyObject *mask = PyLong_FromLong(exceptions), *answer;
         if (mask == NULL) return -1;
@@ -222,12 +224,25 @@ static PyObject *new_outputs(Runner *self, char **bases) {
 
 #define BASES_ON_STACK 64
 
-/* Run the program once. `into`: a tuple of arrays for the results, or NULL to return a list of new arrays. */
+/* The failed check of this thread's last run: (ordinal, bytes of the value, or None for a long value). */
+static PyObject *new_failed_check(void) {
+    const FailedCheck *failed = last_failed_check();
+    PyObject *value = Py_None;
+    if (failed->nbytes > (npy_intp)sizeof(failed->value)) {
+        Py_INCREF(value);
+    } else {
+        value = PyBytes_FromStringAndSize(failed->value, failed->nbytes);
+    }
+    return value == NULL ? NULL : Py_BuildValue("LN", (long long)failed->ordinal, value);
+}
+
+/* Run the program once. `into`: a tuple of arrays for the results, or NULL to return a list of new arrays. Return a tuple if a check of a
+   value failed (new_failed_check). */
 static PyObject *run_on(Runner *self, PyObject *arrays, PyObject *into, PyObject *report, char **bases) {
     char **constants = bases + 2 + self->ninputs, **outputs = constants + self->nconstants, *arena;
     PyObject *result;
     Py_ssize_t i;
-    int fits = read_arrays(arrays, self->inputs, self->ninputs, bases + 2);
+    int outcome, fits = read_arrays(arrays, self->inputs, self->ninputs, bases + 2);
     if (fits == 1 && into != NULL) fits = read_arrays(into, self->outputs, self->noutputs, outputs);
     if (fits == -1) return NULL;
     if (fits == 0) Py_RETURN_NONE;
@@ -242,7 +257,9 @@ static PyObject *run_on(Runner *self, PyObject *arrays, PyObject *into, PyObject
     self->runs++;
     bases[0] = aligned(arena);
     bases[1] = bases[0] + self->arena_bytes;
-    if (run_and_report(self, bases, report) < 0) Py_CLEAR(result);
+    outcome = run_and_report(self, bases, report);
+    if (outcome != 0) Py_CLEAR(result);
+    if (outcome == 1) result = new_failed_check();
     keep_arena(self, arena);
     return result;
 }
