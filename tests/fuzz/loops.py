@@ -78,6 +78,13 @@ def _loop(rng: random.Random, k: str, count: int, sources: list[str], deep: bool
     made = [name for name in names if name not in sources] or ["a"]
     if rng.random() < 0.25:
         body += [f"if {k} == {rng.choice([0, count - 1])}:", f"    {made[-1]} = {made[-1]} + 0.5 * x"]
+    if rng.random() < 0.3:  # Python reads a value in each iteration
+        condition = rng.choice(["np.sum({a}) > {n}", "{a}[0] < {n}", "np.max(np.abs({a})) > 1.0 + np.abs({n})"])
+        condition = condition.format(a=rng.choice(names), n=rng.choice([-0.5, 0.0, 0.3, 2.0]))
+        change = f"{made[-1]} = {made[-1]} * 0.5"
+        if rng.random() < 0.4:
+            change = "break" if deep else f"saved += [{made[-1]}] * ({count} - len(saved)); break"
+        body += [f"if {condition}:", f"    {change}"]
     body.append(f"older, a = a, np.tanh({made[-1]} * 0.5 + a)" if rng.random() < 0.7 else f"older, a = a, {made[-1]}")
     if not deep:
         body.append(f"saved.append({rng.choice(made)})")

@@ -16,7 +16,6 @@ from chainrule._src.compiling.function_trace import Argument, FunctionTrace
 from chainrule._src.compiling.tree import Segment, Tree
 from chainrule._src.compiling.value_checks import reads_up_to
 
-
 #: the maximum number of sequences of values for which the tree is remembered
 MOST = 512
 
@@ -34,7 +33,17 @@ class BranchNode:
         trace: the trace that ends here, or None.
     """
 
-    __slots__ = ("branches", "checks", "code", "input_numbers", "outputs", "read_number", "reporting", "strides", "trace")
+    __slots__ = (
+        "branches",
+        "checks",
+        "code",
+        "input_numbers",
+        "outputs",
+        "read_number",
+        "reporting",
+        "strides",
+        "trace",
+    )
 
     def __init__(self, segment: Segment, entry: tuple[Any, Any], count: int) -> None:
         self.code, self.reporting = entry
@@ -113,7 +122,9 @@ class Branched:
         while branched is not None:
             result, reads = branched.run(arrays)
             if result is not None:
-                if tried or branched is not self._last:  # the longest trace, unless two calls in a row take the same path
+                if (
+                    tried or branched is not self._last
+                ):  # the longest trace, unless two calls in a row take the same path
                     self._first = branched if branched is self._last else self._tree_for([]) or branched
                     self._last = branched
                 return result

@@ -442,9 +442,7 @@ class Compiled(Generic[P, R]):
         finally:
             self.budget.record_trace(self.budget.clock() - begin, kept)
 
-    def _add_to_tree(
-        self, tried: Sequence[Tree], call: CompiledCall, kind: int
-    ) -> tuple[FunctionTrace, list[Segment]]:
+    def _add_to_tree(self, tried: Sequence[Tree], call: CompiledCall, kind: int) -> tuple[FunctionTrace, list[Segment]]:
         """Record a trace and add it to one of these trees, or to a new one; return the trace and its segments."""
         signature = call.signature
         trace = trace_function(self.function, call.leaves, call.spec, call.arrays, self.name, self.pure)
@@ -574,7 +572,8 @@ class Compiled(Generic[P, R]):
         def report_of(tree: Tree) -> Any:
             return exception_reporter(self.name, tree.ignored, tree.handled)
 
-        args, shortcut = call.eager_call.args, None
+        args = call.eager_call.args
+        shortcut: Any = None
         if call.eager_call.keywords:
             return
         if tree.reads_values:

@@ -567,7 +567,7 @@ class NativePlan:
         outputs = self._runner(arrays, reporting)
         if outputs is None:
             raise ValueError(UNFIT)
-        if type(outputs) is tuple:
+        if isinstance(outputs, tuple):  # a check failed
             raise ValueDiffers(*outputs)
         return outputs if self._positions is None else [outputs[i] for i in self._positions]
 
@@ -611,7 +611,7 @@ class SegmentCall:
         outcome = self._runner.run_into(arrays, (), report)
         if outcome is None:
             raise ValueError(UNFIT)
-        if type(outcome) is tuple:
+        if isinstance(outcome, tuple):
             raise ValueDiffers(*outcome)
 
 

@@ -23,7 +23,7 @@ from chainrule._src.compiling.keys import keys_within
 from chainrule._src.compiling.memory_use import reachable_nbytes
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.simplify import operand_vars
-from chainrule._src.compiling.value_checks import Check, ValueDiffers, is_checked_in_plan, reads_up_to, with_checks
+from chainrule._src.compiling.value_checks import ValueCheck, ValueDiffers, is_checked_in_plan, reads_up_to, with_checks
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.interpreters.trace_types import Program, TracedCall, ValueGuard, Var
 from chainrule._src.messages.source_locations import Where
@@ -73,7 +73,7 @@ class Segment:
         "trace",
     )
 
-    def __init__(self, calls: list[TracedCall], guard: ValueGuard | None, checks: list[Check]) -> None:
+    def __init__(self, calls: list[TracedCall], guard: ValueGuard | None, checks: list[ValueCheck]) -> None:
         self.calls = calls
         self.checks = checks
         self.fingerprints = Fingerprints(calls)
@@ -354,14 +354,14 @@ def _reads_of(trace: FunctionTrace) -> list[bytes | None]:
 def _segments(trace: FunctionTrace) -> list[Segment]:
     """Return the segments of a trace, cut where Python reads values that plans do not check."""
     path: list[Segment] = []
-    checks: list[Check] = []
+    checks: list[ValueCheck] = []
     begin = 0
     # writes to inputs cannot be undone when a check fails
     in_plan = [False] * len(trace.guards) if trace.writes else is_checked_in_plan(trace.guards)
     for guard, is_check in zip(trace.guards, in_plan, strict=True):
         if is_check:
             content = guard.var.array.tobytes()
-            checks.append(Check(guard.call_index - begin, guard.var.number, content, guard.code, guard.lasti))
+            checks.append(ValueCheck(guard.call_index - begin, guard.var.number, content, guard.code, guard.lasti))
             continue
         path.append(Segment(trace.calls[begin : guard.call_index], guard, checks))
         begin, checks = guard.call_index, []

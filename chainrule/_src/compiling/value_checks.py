@@ -36,7 +36,7 @@ class ValueDiffers(Exception):
         self.ordinal, self.value = ordinal, value
 
 
-class Check(NamedTuple):
+class ValueCheck(NamedTuple):
     """A value that a plan compares with the recorded one.
 
     Attributes:
@@ -54,7 +54,7 @@ class Check(NamedTuple):
 
 
 def reads_up_to(
-    reads: list[bytes | None], checks: list[Check], ordinal: int, value: bytes | None
+    reads: list[bytes | None], checks: list[ValueCheck], ordinal: int, value: bytes | None
 ) -> list[bytes | None]:
     """Return the bytes of the values that Python has read up to a failed check.
 
@@ -90,7 +90,7 @@ def check_value(value: NumpyArray, expected: NumpyArray, ordinal: NumpyArray) ->
 
 
 def with_checks(
-    calls: list[TracedCall], checks: list[Check], shift: int, variables: dict[int, Var]
+    calls: list[TracedCall], checks: list[ValueCheck], shift: int, variables: dict[int, Var]
 ) -> tuple[list[TracedCall], list[Var]]:
     """Return calls with the calls of checks among them, and the constants that these read.
 
