@@ -52,3 +52,44 @@ def test_blocks_are_small(row):
         assert rows * (group.row or 1) % 64 == 0 or rows == group.total // (group.row or 1)
     assert native.groups
     assert isinstance(native.encode(), ProgramEncoder)
+
+
+def reduced(shape, axis, function=np.add, dtype=float, **options):
+    """Return the program of a reduction of ``x * y + x``."""
+    r = np.random.default_rng(0)
+    x, y = (r.standard_normal((2, *shape)) * 10).astype(dtype)
+    p = ProgramBuilder(x, y)
+    a, b = p.inputs
+    p.outputs = [p(function, p(np.add, p(np.multiply, a, b), a), method="reduce", axis=axis, **options)]
+    return p
+
+
+SHAPES = [(400, 64), (64, 400), (3000, 7), (5, 60, 30), (26, 54, 22, 4), (4, 5, 6, 70), (9000, 2), (2, 9000), (1, 8000)]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16", "i8"])
+@pytest.mark.parametrize("function", [np.add, np.multiply, np.maximum])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_reductions_of_products(shape, function, dtype):
+    for axis in [*range(len(shape)), (0, len(shape) - 1), tuple(range(1, len(shape)))]:
+        if function is np.maximum and type(axis) is tuple:
+            continue
+        p = reduced(shape, axis, function, dtype, keepdims=len(shape) == 3)
+        with np.errstate(all="ignore"):
+            (got,), (want,) = ExecutionPlan(p).run([v.array for v in p.inputs]), p.eager(*[v.array for v in p.inputs])
+        assert got.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("shape, axis", [((400, 64), 1), ((3000, 7), 1), ((5, 60, 30), (1, 2)), ((26, 54, 22, 4), 2)])
+def test_a_product_that_is_only_summed_needs_no_memory(shape, axis):
+    plan = ExecutionPlan(reduced(shape, axis))
+    (group,) = plan.groups
+    assert [kernel_call.loop.name for kernel_call in group.kernel_calls] == ["multiply", "add", "add.reduce"]
+    assert plan.memory == 0
+
+
+def test_other_reductions_do_not_join():
+    """Over the outermost axis: every block would write the same results. Or of another array, or into an array that the group reads."""
+    for p in (reduced((400, 64), 0), reduced((400, 64), (0, 1)), normalized(400, 64)):
+        for group in ExecutionPlan(p).groups:
+            assert not any([kernel_call.loop.reduces for kernel_call in group.kernel_calls])

@@ -112,13 +112,27 @@ def chain(rows: int, n: int, block: int, split: bool) -> Any:
     x, out, bias, one, other = (2, 0, 8 * n, 8 * n), (4, 0, 8 * n, 8 * n), (3, 0, 0, 0), (SCRATCH, 0, 0, 8 * n), None
     other = (SCRATCH, 8 * n * block, 0, 8 * n)
     steps = [
-        group_step(*loop(np.add, "dd->d"), [x, bias, one], [8, 8, 8], flat=False),
-        group_step(*loop(np.tanh, "d->d"), [one, other], [8, 8]),
-        group_step(*loop(np.multiply, "dd->d"), [other, x, out], [8, 8, 8]),
+        group_step(*loop(np.add, "dd->d"), [x, bias, one], [8, 8, 8], n, flat=False),
+        group_step(*loop(np.tanh, "d->d"), [one, other], [8, 8], n),
+        group_step(*loop(np.multiply, "dd->d"), [other, x, out], [8, 8, 8], n),
     ]
     words = group(steps, rows=rows, n=n, block=block, scratch=2 * 8 * n * block, split=split)
     whole = ((rows, n), D, (8 * n, 8))
     return native.Runner(program([words]), 0, [whole, ((n,), D, (8,))], [], [whole])
+
+
+def test_a_kernel_of_a_group_can_be_called_several_times_for_each_row():
+    """Row by row: sums over the middle axis of x * y, whose product is in scratch memory."""
+    x, y = np.random.default_rng(0).standard_normal((2, 50, 7, 4))
+    product = (SCRATCH, 0, 0, 28 * 8)
+    multiply = group_step(*loop(np.multiply, "dd->d"), [(2, 0, 224, 224), (3, 0, 224, 224), product], [8, 8, 8], 28)
+    total = (4, 0, 32, 32)
+    add = group_step(*loop(np.add, "dd->d"), [total, product, total], [8, 8, 8], 4, (7, [0, 32, 0]), flat=False)
+    words = group([multiply, add], rows=50, n=28, block=16, scratch=16 * 224)
+    fill = kernel_step(*loop(np.subtract, "dd->d"), 200, [(2, 0), (2, 0), (4, 0)], [0, 0, 8])
+    out = np.empty((50, 4))
+    run = native.Runner(program([fill, words]), 0, [layout(x), layout(y)], [], [layout(out)])
+    assert np.array_equal(run((x, y))[0], np.sum(x * y, axis=1))
 
 
 @pytest.mark.parametrize("rows, n, block", [(1, 1, 1), (7, 5, 3), (64, 3, 64), (5, 2, 100), (5000, 16, 37)])
@@ -159,7 +173,7 @@ def test_exceptions_are_reported_once_even_if_a_later_kernel_clears_them():
 
 def test_exceptions_of_all_threads_are_reported():
     x = np.ones(300_000)
-    square = group_step(*loop(np.square, "d->d"), [(2, 0, 8, 8), (3, 0, 8, 8)], [8, 8])
+    square = group_step(*loop(np.square, "d->d"), [(2, 0, 8, 8), (3, 0, 8, 8)], [8, 8], 1)
     code = program([group([square], rows=x.size, block=512, split=True)])
     run = native.Runner(code, 0, [layout(x)], [], [layout(x)])
     seen: list[int] = []
@@ -293,7 +307,7 @@ def test_malformed_code_is_refused():
         bad[place] = value
         with pytest.raises(ValueError):
             native.Runner(bad, 0, [layout(x)], [], [layout(x)])
-    step = group_step(*loop(np.negative, "d->d"), [(2, 0, 8, 8), (3, 0, 8, 8)], [8, 8])
+    step = group_step(*loop(np.negative, "d->d"), [(2, 0, 8, 8), (3, 0, 8, 8)], [8, 8], 1)
     for rows, block in ((2, 2**63 - 1), (2**63 - 1, 2)):
         with pytest.raises(ValueError, match="rows"):
             native.Runner(program([group([step], rows=rows, block=block)]), 0, [layout(x)], [], [layout(x)])

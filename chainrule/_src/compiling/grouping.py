@@ -1,8 +1,10 @@
 """Group elementwise kernel calls on large arrays, to run them block by block.
 
 The time of an elementwise loop on large arrays is the memory traffic of its operands. So kernel calls over the same elements form a
-group. The group runs all its calls on one block of elements before the next block, and intermediate values stay in cache. Calls
-between them that the group does not depend on run before or after it. ``rolling`` and ``scan_lowering`` call ``group_kernel_calls``.
+group (``LoopGroup.can_add``). The group runs all its calls on one block of elements before the next block, and intermediate values stay in
+cache. A reduction of the rows of a result joins the group, too (``LoopGroup.can_reduce``): the sum of a product needs no memory for the
+product. Calls between them that the group does not depend on run before or after it. ``rolling`` and ``scan_lowering`` call
+``group_kernel_calls``.
 """
 
 from __future__ import annotations
@@ -51,10 +53,13 @@ class KernelCall:
     def pattern(self, k: int) -> ElementPattern:
         """Return the access pattern of an argument. The row length is 0 if a single stride goes through all elements."""
         axes = self.loop.axes
-        stride = axes[0].strides[k]
-        if len(axes) == 1 or axes[1].strides[k] == stride * axes[0].length:
+        stride, length, single = axes[0].strides[k], axes[0].length, True
+        for axis in axes[1:]:
+            single = single and axis.strides[k] == stride * length
+            length *= axis.length
+        if single:
             return self.args[k][1], stride, 0, 0
-        return self.args[k][1], stride, axes[1].strides[k], axes[0].length
+        return self.args[k][1], stride, axes[-1].strides[k], length // axes[-1].length
 
 
 class LoopGroup:
@@ -86,6 +91,17 @@ class LoopGroup:
                 if pattern != self.written[buffer] or pattern[3] or location != self.locations[buffer]:
                     return False
         return self.reads.isdisjoint(kernel_call.writes)
+
+    def can_reduce(self, kernel_call: KernelCall) -> bool:
+        """Return whether a kernel call can join that reduces the rows of a result of the group."""
+        loop = kernel_call.loop
+        if not loop.reduces or (self.row and self.row != loop.row) or loop.row * loop.axes[-1].length != self.total:
+            return False
+        operand, result = kernel_call.args[1][0], root_of(kernel_call.args[2][0])
+        buffer, pattern = root_of(operand), kernel_call.pattern(1)
+        if self.written.get(buffer) != pattern or pattern[3] or self.locations[buffer] != operand:
+            return False
+        return result not in self.reads and result not in self.written
 
     def add(self, kernel_call: KernelCall) -> None:
         self.kernel_calls.append(kernel_call)
@@ -162,10 +178,17 @@ def group_kernel_calls(kernel_calls: list[KernelCall]) -> list[KernelCall | Loop
                 done.append(kernel_call)
         elif waiting.blocks(kernel_call):
             waiting.add(kernel_call)
-        elif group.can_add(kernel_call):
+        elif group.can_add(kernel_call) or group.can_reduce(kernel_call):
             group.add(kernel_call)
-        elif kernel_call.loop.total >= LARGE or group.is_needed_by(kernel_call):
+        elif group.is_needed_by(kernel_call) or (
+            kernel_call.loop.total >= LARGE and not _is_initial_value(kernel_call, pending, group)
+        ):
             waiting.add(kernel_call)
         else:
             done.append(kernel_call)
     return done
+
+
+def _is_initial_value(kernel_call: KernelCall, pending: list[KernelCall], group: LoopGroup) -> bool:
+    """Return whether a kernel call writes the initial value of a reduction that comes next and can join the group."""
+    return bool(pending) and kernel_call.writes == pending[-1].writes and group.can_reduce(pending[-1])

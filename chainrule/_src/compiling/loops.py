@@ -43,6 +43,7 @@ class InnerLoop:
         shared: a loop that computes the same with cached factors of a matrix, if there is one.
         itemsizes: the itemsize of each argument.
         total, row: the number of elements if the loop may be in a group, else 0; the length of a row, or 0 for any.
+        reduces: whether it reduces each row of an array to results of its own, so that it may end a group.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class InnerLoop:
         core: Shape = (),
         core_strides: Shape = (),
         checked: bool = False,
+        reduces: bool = False,
     ) -> None:
         self.name = name
         self.address, self.data = found
@@ -77,6 +79,10 @@ class InnerLoop:
             if lcm(row, ROUND) <= LONGEST_ROWS:
                 self.row = row
                 self.total = size_of_shape(tuple([axis.length for axis in axes]))
+        row = size_of_shape(tuple([axis.length for axis in axes[:-1]]))
+        self.reduces = reduces and len(axes) in (2, 3) and axes[-1].strides[0] != 0 and lcm(row, ROUND) <= LONGEST_ROWS
+        if self.reduces:
+            self.row = row
 
     @functools.cached_property
     def code_parts(self) -> tuple[list[int], list[int]]:

@@ -317,7 +317,8 @@ class ProgramEncoder:
     def _encode_group_step(self, kernel_call: KernelCall, row: int, block: Block, elements: int) -> list[int]:
         args = []
         strides = []
-        flat = True
+        loop = kernel_call.loop
+        flat = not loop.reduces
         for k, arg in enumerate(kernel_call.args):
             _, stride, step, length = kernel_call.pattern(k)
             strides.append(stride)
@@ -327,7 +328,10 @@ class ProgramEncoder:
             flat = flat and not length
             step = step if length else stride * row
             args.append((*self._location(arg), step, step))
-        return code_format.group_step(kernel_call.loop.address, kernel_call.loop.data, args, strides, flat=flat)
+        n, repeats = (loop.axes[0].length, loop.axes[1:-1]) if loop.reduces else (row, [])
+        return code_format.group_step(
+            loop.address, loop.data, args, strides, n, repeats[0] if repeats else None, flat=flat
+        )
 
 
 def rows_of_block(group: LoopGroup, width: int) -> int:

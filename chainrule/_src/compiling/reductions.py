@@ -215,7 +215,8 @@ def _add_reduction_loops(
         rows = _reduction_rows(axes, len(reduced))
     for part, start in rows:
         args = [(out.slot, out.offset), (x.slot, offset + start), (out.slot, out.offset)]
-        loops.template.loops.append(InnerLoop(f"{ufunc.__name__}.reduce", found, part, args, [x.dtype.itemsize] * 3))
+        name, itemsizes = f"{ufunc.__name__}.reduce", [x.dtype.itemsize] * 3
+        loops.template.loops.append(InnerLoop(name, found, part, args, itemsizes, reduces=True))
 
 
 def _reduction_rows(axes: list[LoopAxis], reduced: int) -> list[tuple[list[LoopAxis], int]]:

@@ -32,7 +32,8 @@ intermediate values stay in cache. Threads may share the blocks.
     6       1 if threads may share the blocks
     7       bytes of scratch memory for a block
     ...     for each kernel: number of its words; address, address of data; number of arguments; 1 if one call processes all rows
-            of a block (with rows * n elements); stride of each argument within a row; (base, offset, advance, row) of each argument
+            of a block (with rows * n elements); elements of a call; calls of a row; stride of each argument in a call;
+            (base, offset, advance, row) of each argument; stride of each argument from call to call
 
 LOOP_BODY: steps that run several times, with moving bases.
 
@@ -56,7 +57,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 #: The version of the code format and of the functions of the extension. An extension with another number was built from other sources.
-VERSION = 15
+VERSION = 16
 
 KERNEL, GROUP, LOOP_BODY = 0, 1, 2
 #: the maximum number of arguments of a kernel: MAX_ARGS of native/loops.h
@@ -97,12 +98,27 @@ def kernel_step(
 
 
 def group_step(
-    address: int, data: int, args: Sequence[tuple[int, int, int, int]], strides: Sequence[int], *, flat: bool = True
+    address: int,
+    data: int,
+    args: Sequence[tuple[int, int, int, int]],
+    strides: Sequence[int],
+    n: int,
+    repeats: tuple[int, Sequence[int]] | None = None,
+    *,
+    flat: bool = True,
 ) -> list[int]:
-    """Return the words of a kernel in a group; ``args`` are (base, offset, advance, row) of each argument."""
-    words = [0, address, data, len(args), int(flat), *strides]
+    """Return the words of a kernel in a group.
+
+    Args:
+        args: (base, offset, advance, row) of each argument.
+        n: the elements of a call.
+        repeats: the number of calls of a row, and the stride of each argument from call to call; None for one call.
+    """
+    count, steps = repeats or (1, [0] * len(args))
+    words = [0, address, data, len(args), int(flat), n, count, *strides]
     for arg in args:
         words += arg
+    words += steps
     words[0] = len(words)
     return words
 

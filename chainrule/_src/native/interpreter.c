@@ -7,7 +7,8 @@
 
    GROUP, elementwise kernels over `rows` rows of n elements, one block of rows after the other:
        0 GROUP, 1 words of the step, 2 nsteps, 3 rows, 4 rows of a block, 5 n, 6 split, 7 scratch bytes,
-       nsteps x (words, function, data, nargs, flat, nargs strides, nargs x (base, offset, advance, row))
+       nsteps x (words, function, data, nargs, flat, elements of a call, calls of a row, nargs strides, nargs x (base, offset, advance, row),
+                 nargs strides from call to call)
 
    LOOP_BODY, steps that run `count` times, with moving bases (loop_executor.c):
        0 LOOP_BODY, 1 words of the step, 2 count, 3 nmoving, 4 index of the first moving base,
@@ -29,7 +30,7 @@ enum { KERNEL, GROUP, LOOP_BODY };
 enum { STEP_KIND, STEP_WORDS, KERNEL_FN, KERNEL_DATA, KERNEL_NARGS, KERNEL_NCORE, KERNEL_NSTRIDES, KERNEL_NOUTER, KERNEL_FLAGS, KERNEL_N, KERNEL_HEAD = 9 };
 enum { SPLIT = 1, CHECKED = 2 }; /* KERNEL_FLAGS */
 enum { GROUP_NSTEPS = 2, GROUP_ROWS, GROUP_BLOCK, GROUP_N, GROUP_SPLIT, GROUP_SCRATCH, GROUP_HEAD };
-enum { MEMBER_WORDS, MEMBER_FN, MEMBER_DATA, MEMBER_NARGS, MEMBER_FLAT, MEMBER_HEAD };
+enum { MEMBER_WORDS, MEMBER_FN, MEMBER_DATA, MEMBER_NARGS, MEMBER_FLAT, MEMBER_N, MEMBER_REPEATS, MEMBER_HEAD };
 enum { BASE, OFFSET, ADVANCE, ROW_STRIDE };
 enum { SCRATCH_BASE = 1 }; /* bases[0] is the arena, bases[1] the scratch memory of the thread */
 
@@ -177,11 +178,11 @@ typedef struct {
     char **bases;
 } Group;
 
-static void run_member(const npy_intp *step, char **bases, char *scratch, npy_intp row, npy_intp rows, npy_intp n) {
+static void run_member(const npy_intp *step, char **bases, char *scratch, npy_intp row, npy_intp rows) {
     InnerLoop fn = (InnerLoop)step[MEMBER_FN];
     void *data = (void *)step[MEMBER_DATA];
-    npy_intp nargs = step[MEMBER_NARGS], k;
-    const npy_intp *strides = step + MEMBER_HEAD, *arg = strides + nargs;
+    npy_intp nargs = step[MEMBER_NARGS], n = step[MEMBER_N], repeats = step[MEMBER_REPEATS], k;
+    const npy_intp *strides = step + MEMBER_HEAD, *arg = strides + nargs, *repeat_strides = arg + 4 * nargs;
     npy_intp row_strides[MAX_ARGS];
     char *pointers[MAX_ARGS];
     for (k = 0; k < nargs; k++) {
@@ -194,7 +195,14 @@ static void run_member(const npy_intp *step, char **bases, char *scratch, npy_in
         fn(pointers, &all, strides, data);
         return;
     }
-    call_rows(fn, data, &n, strides, nargs, pointers, row_strides, rows);
+    if (repeats == 1) {
+        call_rows(fn, data, &n, strides, nargs, pointers, row_strides, rows);
+        return;
+    }
+    for (; rows > 0; rows--) {
+        call_rows(fn, data, &n, strides, nargs, pointers, repeat_strides, repeats);
+        for (k = 0; k < nargs; k++) pointers[k] += row_strides[k];
+    }
 }
 
 /* Run blocks [first, last) of a group. */
@@ -206,7 +214,7 @@ static void run_group_range(const void *context, npy_intp first, npy_intp last, 
     for (; row < end; row += block) {
         npy_intp count = end - row < block ? end - row : block;
         for (k = 0, step = head + GROUP_HEAD; k < head[GROUP_NSTEPS]; k++, step += step[MEMBER_WORDS]) {
-            run_member(step, group->bases, scratch, row, count, head[GROUP_N]);
+            run_member(step, group->bases, scratch, row, count);
         }
     }
 }
@@ -296,7 +304,8 @@ static const char *check_group(const npy_intp *head, npy_intp nbases) {
         if (end - step < MEMBER_HEAD) return "a group's words end too early";
         if (step[MEMBER_FN] == 0) return "a kernel has no address";
         if (step[MEMBER_NARGS] < 1 || step[MEMBER_NARGS] > MAX_ARGS) return "a kernel has too few or too many arguments";
-        if (step[MEMBER_WORDS] != MEMBER_HEAD + 5 * step[MEMBER_NARGS] || end - step < step[MEMBER_WORDS]) return "a group's words do not add up";
+        if (step[MEMBER_N] < 0 || step[MEMBER_REPEATS] < 1) return "a group's dimension is negative";
+        if (step[MEMBER_WORDS] != MEMBER_HEAD + 6 * step[MEMBER_NARGS] || end - step < step[MEMBER_WORDS]) return "a group's words do not add up";
         problem = check_args(step + MEMBER_HEAD + step[MEMBER_NARGS], step[MEMBER_NARGS], 4, nbases);
         if (problem != NULL) return problem;
     }
