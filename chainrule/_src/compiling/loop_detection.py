@@ -34,6 +34,8 @@ FARTHEST = FEWEST - 1
 WINDOWS, TRIED = (4, 16, 64), 24
 #: bytes above which a buffer is refused if less than half of its slots are read after their iteration
 WASTED = 1 << 26
+#: the largest multiple of a period that is tried if no relations are the same, and the fraction of iterations that must be alike
+MULTIPLES, MOSTLY = 8, 0.75
 #: the number of periods that are tried in one range, and of ranges that are proposed at once
 DEPTH, PROPOSED = 8, 256
 
@@ -155,11 +157,31 @@ class LoopFinder:
     # -- operands ----------------------------------------------------------------------------------------------------
 
     def _verified(self, begin: int, end: int, period: int) -> TraceLoop | None:
-        """Return the longest loop in a range whose operands have the same relations in every iteration."""
-        trace = self._trace
-        if not self._native[trace.signature[begin : begin + period]].all():
+        """Return the longest loop in a range whose operands have the same relations in every iteration.
+
+        Signatures cannot tell the period of a loop from that of a loop in its body. So a multiple of the period is tried first if the
+        operands suggest it; ``rolling`` finds loops in the body.
+        """
+        found = self._compared(begin, end, period)
+        if found is None:
             return None
+        for multiple in _multiples(found[0]):
+            around = self._compared(begin, end, multiple * period)
+            if around is not None and np.count_nonzero(around[0]) >= MOSTLY * len(around[0]):
+                loop = self._longest(begin, multiple * period, *around)
+                if loop is not None:
+                    return loop
+        return self._longest(begin, period, *found)
+
+    def _compared(self, begin: int, end: int, period: int) -> tuple[NumpyArray, NumpyArray] | None:
+        """Return whether the operands of each iteration have the usual relations to those of the next one, and these relations.
+
+        None if Python runs one of the calls, or if there are too few iterations.
+        """
+        trace = self._trace
         count = (end - begin) // period
+        if count < FEWEST or not self._native[trace.signature[begin : begin + period]].all():
+            return None
         first, last = trace.starts[begin], trace.starts[begin + count * period]
         width = (last - first) // count
 
@@ -180,13 +202,16 @@ class LoopFinder:
         table = alike & (origin[1:] == CONSTANT) & (origin[:-1] == CONSTANT) & trace.dense[layout[1:]] & (step == 0)
         half = (count - 1) / 2
         relation = np.where(carried.sum(0) > half, CARRIED, np.where(strided.sum(0) > half, STRIDED, TABLE))
-        middle = (count - 1) // 2
         same = np.where(
             relation == CARRIED,
-            carried & (step == step[middle]),
-            np.where(relation == STRIDED, strided & (stride == stride[middle]), table),
-        ).all(1)
-        breaks = np.concatenate([[-1], np.flatnonzero(~same), [count - 1]])
+            carried & (step == _most_frequent(step)),
+            np.where(relation == STRIDED, strided & (stride == _most_frequent(stride)), table),
+        )
+        return same.all(1), relation
+
+    def _longest(self, begin: int, period: int, same: NumpyArray, relation: NumpyArray) -> TraceLoop | None:
+        """Add the longest loop of iterations with the same relations, and return it; None if it is refused."""
+        breaks = np.concatenate([[-1], np.flatnonzero(~same), [len(same)]])
         longest = int(np.argmax(np.diff(breaks)))
         start, stop = int(breaks[longest]) + 1, int(breaks[longest + 1]) + 1
         while stop - start >= FEWEST:
@@ -303,6 +328,28 @@ def _periods(signature: NumpyArray) -> list[int]:
         most = np.argsort(-counts, kind="stable")[:TRIED]
         found += [(-int(counts[k]), int(distances[k])) for k in most if counts[k] >= FEWEST - 1]
     return list(dict.fromkeys([distance for _, distance in sorted(found)]))
+
+
+def _most_frequent(rows: NumpyArray) -> NumpyArray:
+    """Return the value of each column that more than half of the rows have, if there is one."""
+    return np.asarray(np.partition(rows, len(rows) // 2, axis=0)[len(rows) // 2])
+
+
+def _multiples(same: NumpyArray) -> list[int]:
+    """Return multiples of a period that may be the period of a loop around.
+
+    Args:
+        same: whether the operands of each iteration have the usual relations to those of the next one.
+    """
+    breaks = np.flatnonzero(~same)
+    if len(breaks) < FEWEST - 1:
+        return []
+    if 2 * len(breaks) > len(same):
+        return list(range(2, 1 + min(MULTIPLES, (1 + len(same)) // FEWEST)))
+    distances = np.unique(np.concatenate([breaks[k:] - breaks[:-k] for k in range(1, FEWEST)]))
+    repeated = [np.isin(breaks + distance, breaks).sum() for distance in distances]
+    evenly = [d for d, n in zip(distances.tolist(), repeated, strict=True) if d > 1 and n >= MOSTLY * (len(breaks) - 1)]
+    return evenly[:FEWEST]
 
 
 def _hashes(signature: NumpyArray, length: int) -> NumpyArray:

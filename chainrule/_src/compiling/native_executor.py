@@ -7,7 +7,6 @@ alone is one call of native code (``NativePlan``). Otherwise an ``Executor`` run
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from math import gcd
 from typing import Any
@@ -37,7 +36,7 @@ from chainrule._src.compiling.layout import (
 from chainrule._src.compiling.looped_lowering import LoweredLoop, add_kernel_calls
 from chainrule._src.compiling.loops import ROUND
 from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, exception_names
-from chainrule._src.compiling.rolling import Item, KernelLoop, detect_loops
+from chainrule._src.compiling.rolling import Item, KernelLoop, arranged
 from chainrule._src.compiling.steps import Lowering, PlanStep
 from chainrule._src.compiling.value_checks import ValueDiffers
 from chainrule._src.interpreters.trace_types import Program
@@ -58,70 +57,29 @@ class NativeSegment:
 
     Attributes:
         steps: the indices of the steps.
-        kernel_calls: their kernel calls outside of detected loops.
         items: the kernel calls, groups and loops, in the order in which they run.
-        loops: for each loop the first and last step of the body, the last step of the last iteration, and the trip count.
+        loops: for each loop the first and last step of the body, and the trip count.
     """
 
     def __init__(
         self, numbers: list[int], steps: list[PlanStep], memories: Memories, loops: dict[int, LoweredLoop]
     ) -> None:
         self.steps = numbers
-        self.kernel_calls: list[KernelCall] = []
-        self._origins: list[int] = []  # the step of each kernel call
-        self._detected: list[
-            tuple[int, KernelLoop, tuple[int, int]]
-        ] = []  # the number of kernel calls before a loop, the loop, and its first and last step
-        within: list[int] = []  # the remaining steps of the current loop
+        self.items: list[Item] = []
+        self.loops: list[tuple[int, int, int]] = []
+        kernel_calls: list[KernelCall] = []  # since the last loop
+        within: list[int] = []  # the steps of the last loop
         for number in numbers:
             loop = loops.get(number)
             if loop is not None:
                 within = [k for k in range(loop.first, loop.end) if not steps[k].view]
-                kernel_loop = loop.kernel_loop([steps[k] for k in within], memories, self.kernel_calls)
-                self._origins += [number] * (len(self.kernel_calls) - len(self._origins))
-                self._detected.append((len(self.kernel_calls), kernel_loop, (number, within[-1])))
-            if within and number <= within[-1]:
-                continue
-            add_kernel_calls(self.kernel_calls, steps[number], memories)
-            self._origins += [number] * (len(self.kernel_calls) - len(self._origins))
-        self.loops: list[tuple[int, int, int, int]] = []
-        self.items: list[Item] = [*self.kernel_calls, *[kernel_loop for _, kernel_loop, _ in self._detected]]
-
-    @property
-    def touched(self) -> set[Buffer]:
-        """All buffers that it uses."""
-        items: list[Item] = [*self.kernel_calls, *[kernel_loop for _, kernel_loop, _ in self._detected]]
-        return {buffer for item in items for buffer in item.touched}
-
-    def arrange(self, elsewhere: frozenset[Buffer]) -> None:
-        """Detect more loops between the known ones, and group large kernel calls.
-
-        Args:
-            elsewhere: the buffers that other segments or steps use.
-        """
-        self.items = []
-        at = 0
-        for end, kernel_loop, (first, last) in self._detected:
-            self._arrange(at, end, elsewhere)
-            self.items.append(kernel_loop)
-            self.loops.append((first, last, last, kernel_loop.count))
-            at = end
-        self._arrange(at, len(self.kernel_calls), elsewhere)
-        self.kernel_calls, self._origins, self._detected = [], [], []
-
-    def _arrange(self, begin: int, end: int, elsewhere: frozenset[Buffer]) -> None:
-        kernel_calls, of = self.kernel_calls[begin:end], self._origins
-        if self._detected:
-            others: list[Item] = [*self.kernel_calls[:begin], *self.kernel_calls[end:]]
-            others += [kernel_loop for _, kernel_loop, _ in self._detected]
-            elsewhere = elsewhere.union(*[item.touched for item in others])
-        items = detect_loops(kernel_calls, elsewhere)
-        for item in items:
-            if type(item) is KernelLoop and item.period:
-                first, last = begin + item.start, begin + item.start + item.period
-                stop = begin + item.start + item.count * item.period
-                self.loops.append((of[first], of[last - 1], of[stop - 1], item.count))
-        self.items += items
+                kernel_loop = loop.kernel_loop([steps[k] for k in within], memories, kernel_calls)
+                self.items += [*arranged(kernel_calls), kernel_loop]
+                self.loops.append((number, within[-1], kernel_loop.count))
+                kernel_calls = []
+            if not within or number > within[-1]:
+                add_kernel_calls(kernel_calls, steps[number], memories)
+        self.items += arranged(kernel_calls)
 
     def buffers(self) -> list[Buffer]:
         """Return all buffers, in the order of first use."""
@@ -362,7 +320,6 @@ class Native:
         self.units = _units(steps, range(main), memories, loops)
         self._commits = _units(steps, range(main, len(steps)), memories, loops)
         self.segments = [unit for unit in self.units + self._commits if isinstance(unit, NativeSegment)]
-        self._arrange_segments()
         objects = any(value.dtype.hasobject for value in lowering.inputs)
         self.whole = not objects and all(isinstance(unit, NativeSegment) for unit in self.units + self._commits)
         self.groups: list[LoopGroup] = []
@@ -370,18 +327,6 @@ class Native:
         self.memory = assign_arena_offsets(self._arena_buffers())
         for buffer, outer, at in self._shared_buffers:
             buffer.offset = outer.offset + at
-
-    def _arrange_segments(self) -> None:
-        """Detect loops in segments. Buffers that several units use are not changed."""
-        units = self.units + self._commits
-        touched: list[Any] = []
-        for unit in units if len(units) > 1 else ():
-            touched.append(unit.touched if isinstance(unit, NativeSegment) else self._lowering.steps[unit].touched)
-        count = Counter(buffer for buffers in touched for buffer in buffers)
-        several = frozenset([buffer for buffer, units in count.items() if units > 1])
-        for unit in self.units:
-            if isinstance(unit, NativeSegment):
-                unit.arrange(several)
 
     def _arena_buffers(self) -> list[Buffer]:
         """Set the lifetimes of buffers. Return the buffers that need memory in the arena; all others share memory with one of them."""
@@ -405,10 +350,10 @@ class Native:
         """Return the steps to print, with one body per loop, and the (first step, last step, trip count) of each loop."""
         steps, loops, shown, at = self._lowering.steps, [], [], 0
         for segment in self.segments:
-            for first, last, end, count in segment.loops:
+            for first, last, count in segment.loops:
                 shown += steps[at : last + 1]
                 loops.append((steps[first], steps[last], count))
-                at = end + 1
+                at = last + 1
         shown += steps[at:]
         return (self._without_views_of_others(shown) if loops else shown), loops
 

@@ -1,7 +1,7 @@
-"""Detect loops in a sequence of kernel calls.
+"""Arrange kernel calls: detect loops in the body of a loop, expand recorded loops, group large calls.
 
-``native_executor`` passes the kernel calls of a segment to ``detect_loops``. It returns them with each repeated sequence as a
-``KernelLoop``: a body with a trip count. It finds loops within loops, and loops that ``loop_detection`` did not find on the trace.
+``native_executor`` passes the kernel calls between loops to ``arranged``. A ``KernelLoop``, from ``loop_detection`` or ``scan``, passes its
+body to ``detect_loops``, which returns each repeated sequence as a ``KernelLoop`` again.
 
 Iterations are alike if they make the same kernel calls and each operand has the same relation to that of the previous iteration:
 
@@ -54,7 +54,6 @@ class KernelLoop:
 
     Args:
         kernel_calls: the kernel calls of the body, with locations that move.
-        start, period: the index of the first kernel call and the number of kernel calls per iteration, if it was detected here.
 
     Attributes:
         items: the kernel calls, groups and inner loops of the body.
@@ -65,17 +64,8 @@ class KernelLoop:
         touched, writes: all buffers that it uses, and the buffers that it writes.
     """
 
-    def __init__(
-        self,
-        kernel_calls: list[KernelCall],
-        count: int,
-        depth: int,
-        local: set[Buffer],
-        start: int = 0,
-        period: int = 0,
-    ) -> None:
-        self.start, self.period, self.count = start, period, count
-        self.depth, self.local = depth, local
+    def __init__(self, kernel_calls: list[KernelCall], count: int, depth: int, local: set[Buffer]) -> None:
+        self.count, self.depth, self.local = count, depth, local
         self.touched = {
             root_of(location)
             for kernel_call in kernel_calls
@@ -109,41 +99,51 @@ def _locations(items: Sequence[Item]) -> Iterator[Any]:
 Item = KernelCall | LoopGroup | KernelLoop
 
 
-def detect_loops(kernel_calls: list[KernelCall], elsewhere: frozenset[Buffer], depth: int = 0) -> list[Item]:
-    """Return kernel calls in order, with repeated sequences as loops, recorded loops expanded, and large calls in groups.
+def arranged(kernel_calls: list[KernelCall]) -> list[Item]:
+    """Return kernel calls outside of loops in order, with recorded loops expanded, and large calls in groups.
 
     Args:
         kernel_calls: the kernel calls; the loop of some of them may be a ``ScanLoop``.
+    """
+    items: list[Item] = []
+    begin = 0
+    for end in _recorded_loops(kernel_calls):
+        items += group_kernel_calls(kernel_calls[begin:end])
+        items += kernel_calls[end].loop.items(kernel_calls[end].args, 0)
+        begin = end + 1
+    return items + group_kernel_calls(kernel_calls[begin:])
+
+
+def detect_loops(kernel_calls: list[KernelCall], elsewhere: frozenset[Buffer], depth: int) -> list[Item]:
+    """Return the kernel calls of a body like ``arranged``, with repeated sequences as loops.
+
+    Args:
         elsewhere: the buffers that are used outside of these calls, too.
         depth: the number of loops around them.
     """
-    whole = [x for x, kernel_call in enumerate(kernel_calls) if type(kernel_call.loop) is not InnerLoop]
-    if not whole:
-        return _detect_loops(kernel_calls, elsewhere, depth)
     items: list[Item] = []
     begin = 0
-    for end in (*whole, len(kernel_calls)):
-        part = kernel_calls[begin:end]
-        used_elsewhere = {
-            buffer for kernel_call in (*kernel_calls[:begin], *kernel_calls[end:]) for buffer in kernel_call.touched
-        }
-        found = _detect_loops(part, elsewhere | used_elsewhere, depth)
-        for item in found:
-            if type(item) is KernelLoop:
-                item.start += begin
-        items += found
-        if end < len(kernel_calls):
-            items += kernel_calls[end].loop.items(kernel_calls[end].args, depth)
+    for end in _recorded_loops(kernel_calls):
+        others = (*kernel_calls[:begin], *kernel_calls[end:])
+        used_elsewhere = {buffer for kernel_call in others for buffer in kernel_call.touched}
+        items += _detect_loops(kernel_calls[begin:end], elsewhere | used_elsewhere, depth)
+        items += kernel_calls[end].loop.items(kernel_calls[end].args, depth)
         begin = end + 1
-    return items
+    used_elsewhere = {buffer for kernel_call in kernel_calls[:begin] for buffer in kernel_call.touched}
+    return items + _detect_loops(kernel_calls[begin:], elsewhere | used_elsewhere, depth)
+
+
+def _recorded_loops(kernel_calls: list[KernelCall]) -> list[int]:
+    """Return the indices of the calls that are loops with a recorded body."""
+    return [i for i, kernel_call in enumerate(kernel_calls) if type(kernel_call.loop) is not InnerLoop]
 
 
 def _detect_loops(kernel_calls: list[KernelCall], elsewhere: frozenset[Buffer], depth: int) -> list[Item]:
     items: list[Item] = []
     at = 0
-    for run in _RepeatFinder(kernel_calls, elsewhere, depth).runs() if len(kernel_calls) >= SHORTEST else ():
+    for run in _RepeatFinder(kernel_calls, elsewhere).runs() if len(kernel_calls) >= SHORTEST else ():
         items += group_kernel_calls(kernel_calls[at : run.start])
-        items.append(KernelLoop(run.body(depth), run.count, depth, run.local(), run.start, run.period))
+        items.append(KernelLoop(run.body(depth), run.count, depth, run.local()))
         at = run.stop
     return items + group_kernel_calls(kernel_calls[at:])
 
@@ -170,7 +170,7 @@ OperandRelation = _Strided | _Carried | str
 class _RepeatFinder:
     """Finds repeated sequences in a list of kernel calls."""
 
-    def __init__(self, kernel_calls: list[KernelCall], elsewhere: frozenset[Buffer], depth: int) -> None:
+    def __init__(self, kernel_calls: list[KernelCall], elsewhere: frozenset[Buffer]) -> None:
         self.kernel_calls = kernel_calls
         self.writers: dict[
             Buffer, tuple[int, int]
@@ -181,7 +181,7 @@ class _RepeatFinder:
             for k, (location, _, _) in enumerate(kernel_call.args):
                 if location is not None:
                     root = location.root if type(location) is MovingBuffer else location
-                    if k >= first and root not in self.writers and not (root.slots and depth == 0):
+                    if k >= first and root not in self.writers:
                         self.writers[root] = x, k
                     if root not in elsewhere:
                         self.last[root] = x
