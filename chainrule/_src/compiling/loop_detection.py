@@ -247,7 +247,7 @@ class LoopFinder:
             shifted[writer, column] |= bool(step)
         plans: list[tuple[int, int, NumpyArray, NumpyArray, NumpyArray]] = []
         for column in range(before.shape[1]):
-            for age in np.unique(before[:, column]).tolist():
+            for age in _distinct(before[:, column])[0].tolist():
                 bodies = np.flatnonzero(
                     (before[:, column] == age) & (trace.results[begin : begin + period, column] >= 0)
                 )
@@ -324,7 +324,7 @@ def _periods(signature: NumpyArray) -> list[int]:
         hashes = _hashes(signature, length)
         order = np.argsort(hashes, kind="stable")
         same = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
-        distances, counts = np.unique(order[same + 1] - order[same], return_counts=True)
+        distances, counts = _distinct(order[same + 1] - order[same])
         most = np.argsort(-counts, kind="stable")[:TRIED]
         found += [(-int(counts[k]), int(distances[k])) for k in most if counts[k] >= FEWEST - 1]
     return list(dict.fromkeys([distance for _, distance in sorted(found)]))
@@ -346,10 +346,18 @@ def _multiples(same: NumpyArray) -> list[int]:
         return []
     if 2 * len(breaks) > len(same):
         return list(range(2, 1 + min(MULTIPLES, (1 + len(same)) // FEWEST)))
-    distances = np.unique(np.concatenate([breaks[k:] - breaks[:-k] for k in range(1, FEWEST)]))
-    repeated = [np.isin(breaks + distance, breaks).sum() for distance in distances]
+    distances, _ = _distinct(np.concatenate([breaks[k:] - breaks[:-k] for k in range(1, FEWEST)]))
+    is_break = ~np.append(same, True)
+    repeated = [is_break[np.minimum(breaks + distance, len(same))].sum() for distance in distances]
     evenly = [d for d, n in zip(distances.tolist(), repeated, strict=True) if d > 1 and n >= MOSTLY * (len(breaks) - 1)]
     return evenly[:FEWEST]
+
+
+def _distinct(x: NumpyArray) -> tuple[NumpyArray, NumpyArray]:
+    """Return the distinct numbers of an array, in order, and their counts. (``np.unique`` imports ``np.ma``.)"""
+    x = np.sort(x)
+    begins = np.flatnonzero(np.append(True, x[1:] != x[:-1])[: len(x)])
+    return x[begins], np.diff(np.append(begins, len(x)))
 
 
 def _hashes(signature: NumpyArray, length: int) -> NumpyArray:

@@ -219,7 +219,8 @@ class TraceArrays:
                 self.templates.append(found)
                 self._templates[signature, values] = found
         elif (signature, values) not in self._templates:
-            found, other = self._template(call, used), self.templates[signature]
+            other = self.templates[signature]
+            found = _with_numbers(call, other) or self._template(call, used)
             if found is None or other is None or not _differ_in_numbers_only(found, other):
                 signature = self._unknown()
             else:
@@ -327,6 +328,27 @@ class TraceArrays:
 def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
     array = np.lib.stride_tricks.as_strided(np.empty(0, dtype), shape, strides, writeable=False)
     return bool(array.flags.c_contiguous or array.flags.f_contiguous)
+
+
+def _with_numbers(call: TracedCall, template: Template | None) -> Template | None:
+    """Return the template of an elementwise call that differs in its floats from another one; None for other calls."""
+    floats = [x for x in call.args if type(x) is not Var]
+    if (
+        template is None
+        or type(call.function) is not np.ufunc
+        or call.function.signature is not None
+        or call.method != "__call__"
+        or call.kwargs
+        or len(floats) != len(template.numbers)
+        or not all(
+            [type(x) is float and number.dtype.kind in "fc" for x, number in zip(floats, template.numbers, strict=True)]
+        )
+    ):
+        return None
+    other = Template()
+    other.loops, other.temporaries = template.loops, template.temporaries
+    other.numbers = [np.asarray(x, number.dtype) for x, number in zip(floats, template.numbers, strict=True)]
+    return other
 
 
 def _differ_in_numbers_only(x: Template, y: Template) -> bool:
