@@ -543,6 +543,8 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
         result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
     except (RuntimeError, TypeError, LookupError) as error:
         raise as_numpy_error(error, function, args, kwargs) from error.__cause__
+    except ValueError as error:
+        raise errors.of_shapes(error, function.__name__, list(args)) from error.__cause__
     if numpy_error is not None:  # plain code would raise it
         raise numpy_error
     if ACTIVE_MODES and LOCAL.recorder is not None:
