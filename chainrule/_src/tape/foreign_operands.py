@@ -80,9 +80,18 @@ def numbers_of(x: Any) -> NumpyArray | None:
     if values.dtype.kind in "fciub":
         return values
     dtypes = f"dtype {x.dtype}" if hasattr(x, "dtype") else f"dtypes {', '.join(sorted(set(map(str, x.dtypes))))}"
-    raise TypeError(
-        f"a {type(x).__name__} of {dtypes} is not numeric: select the numeric columns, or convert with .to_numpy(float), or "
-        "with .to_numpy(float, na_value=np.nan) where values are missing"
+    raise TypeError(f"a {type(x).__name__} of {dtypes} is not numeric: {_conversion(str(getattr(x, 'dtype', '')))}")
+
+
+def _conversion(dtype: str) -> str:
+    """Return the advice how to convert a Series of a dtype without numbers ('' for a table)."""
+    if dtype == "category":
+        return "pd.factorize(x)[0] has a code for each category, pd.get_dummies(x) a column"
+    if dtype.startswith(("datetime64", "timedelta64")):
+        return f"{'(x - x.min())' if dtype.startswith('datetime') else 'x'} / pd.Timedelta(days=1) is a number of days"
+    return (
+        "select the numeric columns, or convert with .to_numpy(float), or with .to_numpy(float, na_value=np.nan) where values "
+        "are missing"
     )
 
 
