@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -129,10 +130,21 @@ def defers_to_operand() -> bool:
     )
 
 
-def is_called_by_distributions() -> bool:
-    """Return whether SciPy's distributions call ``__array__``. Their errors for object arrays do not name the cause."""
-    name = sys._getframe(2).f_globals.get("__name__", "")
-    return name.startswith("scipy.stats._") and ("_distn" in name or "_multivariate" in name or "_distribution" in name)
+def caller_rejects_objects() -> bool:
+    """Return whether SciPy's distributions or interpolators call ``__array__``.
+
+    Their errors for object arrays do not name the cause.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    name = frame.f_globals.get("__name__", "") if frame is not None else ""
+    if name.startswith("scipy.stats._"):
+        return "_distn" in name or "_multivariate" in name or "_distribution" in name
+    while frame is not None and name.startswith("scipy."):
+        if name.startswith("scipy.interpolate."):
+            return True
+        frame = frame.f_back
+        name = frame.f_globals.get("__name__", "") if frame is not None else ""
+    return False
 
 
 def raise_to_defer(name: str) -> None:
