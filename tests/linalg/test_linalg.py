@@ -299,3 +299,6 @@ def test_derivatives_of_det_hold_at_and_near_singular_matrices(n: int, kind: str
     stack = np.stack([x, rng.normal(size=(n, n))])
     many = cr.vmap(reverse(reverse(np.linalg.det)))(stack)
     np.testing.assert_allclose(many, [second, _exact_derivatives(stack[1], t)[2]], rtol=1e-9, atol=1e-13)
+    tiny = np.full((2, 2), 1e-200)  # its determinant is 0, and an inverse would overflow
+    np.testing.assert_array_equal(cr.hessian(np.linalg.det)(tiny), cr.hessian(np.linalg.det)(np.ones((2, 2))))
+    np.testing.assert_allclose(cr.hessian(np.linalg.det)(x.astype(np.float32)), cr.hessian(np.linalg.det)(x), atol=2e-4)

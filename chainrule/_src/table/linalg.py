@@ -233,21 +233,22 @@ def _has_inverse(x: AnyArray) -> bool:
     return True
 
 
-_ILL_CONDITIONED = 1e5  # derivatives of det(x)·x⁻¹ lose as many digits as this number has
-_SMALL_SINGULAR_VALUE, _ROUNDING = 1e-3, 1e-13  # relative to the largest one
+_SMALL_SINGULAR_VALUE = 1e-3  # relative to the largest one
+_FEW_ROWS = 3  # for which the polynomial is accurate
 
 
 def _is_ill_conditioned(x: AnyArray) -> AnyArray:
     """Return a mask of the matrices that have no inverse, or one with a large condition number ‖|x⁻¹| |x|‖.
 
-    Scaled rows do not change this number (Skeel, 1979).
+    Scaled rows do not change this number (Skeel, 1979). Derivatives of det(x)·x⁻¹ lose as many digits as it has, so it may have a
+    third of the digits of the dtype.
     """
     singular = np.asarray(raw.det(x) == 0)
     with np.errstate(all="ignore"):
         regular = np.where(_at_matrix(singular), np.eye(x.shape[-1], dtype=x.dtype), x) if singular.any() else x
         inverse = raw.inv(regular)
         condition = np.max(np.sum(np.abs(inverse) @ np.abs(x), -1), -1, initial=0)
-    return np.asarray(singular | (condition > _ILL_CONDITIONED))
+    return np.asarray(singular | (condition > np.finfo(x.dtype).eps ** (-1 / 3)))
 
 
 def _cofactors_without_inverse(x: AnyArray) -> AnyArray:
@@ -258,11 +259,13 @@ def _cofactors_without_inverse(x: AnyArray) -> AnyArray:
     rows, and where only rounding errors are left.
     """
     n = shape_of(x)[-1]
+    if n <= _FEW_ROWS:
+        return _adjugate(x).mT
     small = 1
     counts = on_numbers(x, _small_singular_values)
     while small < n and predicate_holds(counts, _exceeds(small)):
         small += 1
-    if small == n:
+    if small == n:  # a matrix of zeros
         return _adjugate(x).mT
     uh, v = on_numbers(x, _left_singular_vectors), on_numbers(x, _right_singular_vectors)
     y, k = uh @ x @ v, n - small
@@ -271,7 +274,7 @@ def _cofactors_without_inverse(x: AnyArray) -> AnyArray:
     left, right = inverse @ y[..., :k, k:], y[..., k:, :k] @ inverse
     schur = y[..., k:, k:] - y[..., k:, :k] @ left
     is_rounding = predicate_holds(on_numbers(x, _negligible_singular_values), _exceeds(small - 1))
-    adjugate = _adjugate(schur) if small <= 3 or is_rounding else _cofactors_without_inverse(schur).mT
+    adjugate = _adjugate(schur) if is_rounding else _cofactors_without_inverse(schur).mT
     corner = scale * adjugate
     rest = scale * (schur @ adjugate)[..., :1, :1] * inverse + left @ corner @ right
     rows = [np.concatenate([rest, -left @ corner], -1), np.concatenate([-corner @ right, corner], -1)]
@@ -279,14 +282,14 @@ def _cofactors_without_inverse(x: AnyArray) -> AnyArray:
 
 
 def _small_singular_values(x: AnyArray) -> AnyArray:
-    return _singular_values_below(_SMALL_SINGULAR_VALUE, x)
+    return _singular_values_up_to(_SMALL_SINGULAR_VALUE, x)
 
 
 def _negligible_singular_values(x: AnyArray) -> AnyArray:
-    return _singular_values_below(_ROUNDING, x)
+    return _singular_values_up_to(1000 * float(np.finfo(x.dtype).eps), x)
 
 
-def _singular_values_below(fraction: float, x: AnyArray) -> AnyArray:
+def _singular_values_up_to(fraction: float, x: AnyArray) -> AnyArray:
     """Count the singular values of every matrix that are at most a fraction of the largest one."""
     s = raw.svd(x, compute_uv=False)
     return np.asarray(np.sum(s <= fraction * s[..., :1], -1))
