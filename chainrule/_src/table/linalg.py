@@ -241,14 +241,18 @@ def _is_ill_conditioned(x: AnyArray) -> AnyArray:
     """Return a mask of the matrices that have no inverse, or one with a large condition number ‖|x⁻¹| |x|‖.
 
     Scaled rows do not change this number (Skeel, 1979). Derivatives of det(x)·x⁻¹ lose as many digits as it has, so it may have a
-    third of the digits of the dtype.
+    third of the digits of the dtype. With rows of length 1 it is at most about 2 / det(x) (Guggenheimer et al., 1995).
     """
-    singular = np.asarray(raw.det(x) == 0)
+    value, limit = raw.det(x), np.finfo(x.dtype).eps ** (-1 / 3)
     with np.errstate(all="ignore"):
+        rows = np.add.reduce(np.square(np.abs(x)), -1)
+        if np.all(np.square(np.abs(value) * (limit / 2)) > np.multiply.reduce(rows, -1)):
+            return np.zeros(x.shape[:-2], bool)
+        singular = np.asarray(value == 0)
         regular = np.where(_at_matrix(singular), np.eye(x.shape[-1], dtype=x.dtype), x) if singular.any() else x
         inverse = raw.inv(regular)
         condition = np.max(np.sum(np.abs(inverse) @ np.abs(x), -1), -1, initial=0)
-    return np.asarray(singular | (condition > np.finfo(x.dtype).eps ** (-1 / 3)))
+    return np.asarray(singular | (condition > limit))
 
 
 def _cofactors_without_inverse(x: AnyArray) -> AnyArray:
