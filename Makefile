@@ -103,8 +103,8 @@ native: build/backend | $(V)/bin/python
 	PYTHONPATH=build/backend $(V)/bin/python -c "from chainrule._src.native import why_not; raise SystemExit(why_not or 0)"
 
 # run the extension's tests and fuzz tests under the address and undefined-behaviour sanitizers (GCC, Linux)
-sanitize: build/backend | $(V)/bin/python
-	PYTHONPATH=$(CURDIR)/build/backend $(V)/bin/python tools/sanitize.py $(ARGS)
+sanitize: build/backend $(V)/.has-test
+	$(V)/bin/python tools/sanitize.py $(ARGS)
 
 build/backend: | $(V)/bin/python
 	@$(V)/bin/python -m pip install --quiet --target $@ "setuptools>=77" "numpy>=2.0"

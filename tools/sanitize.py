@@ -4,6 +4,8 @@ python tools/sanitize.py [NUMBER OF PROGRAMS]
 
 A copy of the package is built with the sanitizers in build/sanitize. NumPy's loops are not compiled with them, so the fuzz
 test of plans places every array and arena in front of a protected memory page (tools/fence.c).
+
+The setuptools of build/backend, which ``make sanitize`` installs, runs setup.py: the environment's own may be too old.
 """
 
 import os
@@ -17,6 +19,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 COPY = ROOT / "build" / "sanitize"
+BACKEND = ROOT / "build" / "backend"
 FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
 LIBRARIES = ["libasan.so", "libubsan.so"]
 
@@ -28,7 +31,8 @@ def build(python: str) -> None:
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, COPY)
     command = [python, "setup.py", "--quiet", "build_ext", "--inplace"]
-    subprocess.run(command, cwd=COPY, env={**os.environ, "CFLAGS": FLAGS, "LDFLAGS": FLAGS}, check=True)
+    env = {**os.environ, "CFLAGS": FLAGS, "LDFLAGS": FLAGS, "PYTHONPATH": str(BACKEND)}
+    subprocess.run(command, cwd=COPY, env=env, check=True)
     includes = [f"-I{sysconfig.get_paths()['include']}", f"-I{np.get_include()}"]
     target = COPY / f"fence{sysconfig.get_config_var('EXT_SUFFIX')}"
     compiler = os.environ.get("CC", "cc")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyFunction, IntoArray, Params, TensorLike
 from chainrule.scipy.bounds import element_bounds
 from chainrule.scipy.constraints import add_derivatives
@@ -111,7 +112,13 @@ def minimize(
 
     @functools.wraps(fun)
     def flat(x: TensorLike) -> object:
-        return fun(packing.unpack(x), *args)
+        result = fun(packing.unpack(x), *args)
+        if hasattr(result, "shape") and shape_of(result):
+            raise ValueError(
+                f"{what} returned an array of shape {tuple(shape_of(result))}, but minimize() needs a scalar, such as np.sum or "
+                "np.mean of the array. least_squares() minimizes the sum of squares"
+            )
+        return result
 
     journal = None if checkpoint is None else Journal(checkpoint, packing.start)
     objective = Objective(flat, what, compile, sparse, journal)

@@ -14,6 +14,7 @@ True
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -109,19 +110,36 @@ def newton(
     return implicit.root(func, x0, *args, solver=solver)
 
 
+def _parameter_count(f: AnyFunction) -> int:
+    """Return the number of parameters of a model: its positional arguments after xdata."""
+    try:
+        kinds = [p.kind for p in inspect.signature(f).parameters.values()]
+    except (TypeError, ValueError):  # a function in C
+        kinds = []
+    count = kinds.count(inspect.Parameter.POSITIONAL_ONLY) + kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if count < 2 or inspect.Parameter.VAR_POSITIONAL in kinds:
+        raise ValueError(
+            "curve_fit(): unable to determine number of fit parameters from the signature of f: pass p0, a start for each"
+        )
+    return count - 1
+
+
 def curve_fit(
-    f: AnyFunction, xdata: Any, ydata: Any, p0: Any, sigma: object = None, absolute_sigma: bool = False
+    f: AnyFunction, xdata: Any, ydata: Any, p0: Any = None, sigma: object = None, absolute_sigma: bool = False
 ) -> Any:
     """Fit parameters as ``scipy.optimize.curve_fit``, differentiable with respect to the data and ``sigma``.
 
     Args:
         f: ``f(xdata, *parameters)`` returns a vector like ydata.
         xdata, ydata: the data; ydata and sigma are vectors.
-        p0: the start: a constant number for each parameter.
+        p0: the start: a constant number for each parameter. The default is 1 for each parameter in the signature of f.
         sigma, absolute_sigma: as in SciPy; sigma has an uncertainty for each element of ydata.
 
     Returns:
         The parameters (n,), and their covariance (n, n).
+
+    Raises:
+        ValueError: p0 is missing, and the signature of f does not show the number of parameters.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -131,7 +149,7 @@ def curve_fit(
     (array([ 2., -1.]), (2, 6))
     """
     scales = () if sigma is None else (sigma,)
-    p0 = np.asarray(p0, float)
+    p0 = np.ones(_parameter_count(f)) if p0 is None else np.asarray(p0, float)
 
     def residuals(p: AnyArray, xdata: object, ydata: Any, *scales: object) -> Any:
         residual = f(xdata, *[p[k] for k in range(len(p0))]) - ydata

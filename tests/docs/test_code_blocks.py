@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import chainrule as cr
+from chainrule._src.compiling import policy
 from chainrule.explaining import Explanation
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +47,21 @@ def test_page(document: Path) -> None:
                 assert block.value.check(), block.source
             made = block.value.to_html() if hasattr(block.value, "to_html") else block.value._repr_html_()
             assert made.lstrip().lower().startswith(("<!doctype html>", "<div"))
+
+
+def test_counts_of_traces_do_not_depend_on_the_speed_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the page about compile with traces that use up the budget of every function."""
+    record = policy.TraceBudget.record_trace
+
+    def slow(budget: policy.TraceBudget, seconds: float, kind: int | None) -> None:
+        record(budget, seconds if budget.max_slowdown is None else 10.0, kind)
+
+    monkeypatch.setattr(policy.TraceBudget, "record_trace", slow)
+    page = ROOT / "docs" / "guide" / "compile.md"
+    shows_counts, solvers, _ = TEXTS[page].partition("## With SciPy")
+    assert solvers
+    with blocks.surroundings():
+        blocks.run(shows_counts, page.name)
 
 
 @pytest.mark.parametrize(("document", "library"), OTHERS, ids=short)

@@ -180,8 +180,9 @@ def test_tensors() -> None:
         ),
         ((np.ones(3), np.ones(2, np.float32)), "an array of args is float32"),
         ((np.ones(4), np.ones(2)), r"the point is float64 of shape \(4,\)"),
-        ((np.ones(3),), "args is a structure"),
-        ((np.ones(3), np.ones(2), 1.0), "args is a structure"),
+        ((np.ones(3),), "the number of args is 0, and it was prepared for 1"),
+        ((np.ones(3), np.ones(2), 1.0), "the number of args is 2, and it was prepared for 1"),
+        ((np.ones(3), [np.ones(2)]), "args is a structure"),
         ((np.ones(3), "no array"), "args is of type str, and it was prepared for an array"),
     ],
 )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -242,3 +246,59 @@ def test_large_triangles(shape, columns, upper):
     singular[..., 40 % shape[-1], 40 % shape[-1]] = 0
     with pytest.raises(RuntimeError, match="singular"):
         cr.linalg.solve_triangular(cr.tensor(singular), cr.tensor(b), upper=upper)
+
+
+def _exact_derivatives(x: np.ndarray, t: np.ndarray) -> list[float]:
+    """Return the derivatives of det(x + s t) for s, in order, at s = 0: the polynomial in exact rational arithmetic."""
+    n = len(x)
+
+    def determinant(rows: list[list[Fraction]]) -> Fraction:
+        if not rows:
+            return Fraction(1)
+        first, others = rows[0], rows[1:]
+        minors = [determinant([row[:j] + row[j + 1 :] for row in others]) for j in range(len(first))]
+        return sum(((-1) ** j * first[j] * minor for j, minor in enumerate(minors)), Fraction(0))
+
+    def at(s: int) -> Fraction:
+        return determinant([[Fraction(float(a)) + s * Fraction(float(b)) for a, b in zip(*rows)] for rows in zip(x, t)])
+
+    values = [at(s) for s in range(n + 1)]
+    differences = []
+    while values:
+        differences.append(values[0])
+        values = [b - a for a, b in itertools.pairwise(values)]
+    derivatives, power = [Fraction(0)] * (n + 1), [Fraction(1)]  # the power series of s(s - 1)…(s - k + 1) / k!
+    for k, difference in enumerate(differences):
+        for i, coefficient in enumerate(power):
+            derivatives[i] += difference * coefficient * math.factorial(i)
+        power = [(b - k * a) / (k + 1) for a, b in zip([*power, Fraction(0)], [Fraction(0), *power])]
+    return [float(derivative) for derivative in derivatives]
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("kind", ["well-conditioned", "nearly singular", "singular", "of rank n - 2", "graded", "zero"])
+def test_derivatives_of_det_hold_at_and_near_singular_matrices(n: int, kind: str) -> None:
+    rng = np.random.default_rng(n)
+    q, p = (np.linalg.qr(rng.normal(size=(n, n)))[0] for _ in range(2))
+    s = {
+        "well-conditioned": rng.uniform(0.5, 2, n),
+        "nearly singular": np.append(np.ones(n - 1), 1e-14),
+        "singular": np.append(np.ones(n - 1), 0),
+        "of rank n - 2": np.append(np.ones(n - 2), [0, 0]),
+        "graded": 100.0 ** -np.arange(n),
+        "zero": np.zeros(n),
+    }[kind]
+    x, t = q @ np.diag(s) @ p, rng.normal(size=(n, n))
+    _, first, second, third = (*_exact_derivatives(x, t), 0.0)[:4]
+    along = lambda f: lambda x: cr.func.jvp(f, (x,), (t,))[1]
+    reverse = lambda f: lambda x: np.sum(cr.func.grad(f)(x) * t)
+    for one, two, three in [(along, along, along), (reverse, reverse, reverse), (reverse, along, along)]:
+        np.testing.assert_allclose(one(np.linalg.det)(x), first, rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(two(one(np.linalg.det))(x), second, rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(three(two(one(np.linalg.det)))(x), third, rtol=1e-9, atol=1e-12)
+    stack = np.stack([x, rng.normal(size=(n, n))])
+    many = cr.vmap(reverse(reverse(np.linalg.det)))(stack)
+    np.testing.assert_allclose(many, [second, _exact_derivatives(stack[1], t)[2]], rtol=1e-9, atol=1e-13)
+    tiny = np.full((2, 2), 1e-200)  # its determinant is 0, and an inverse would overflow
+    np.testing.assert_array_equal(cr.hessian(np.linalg.det)(tiny), cr.hessian(np.linalg.det)(np.ones((2, 2))))
+    np.testing.assert_allclose(cr.hessian(np.linalg.det)(x.astype(np.float32)), cr.hessian(np.linalg.det)(x), atol=2e-4)

@@ -158,3 +158,13 @@ def test_splines_outside(ext, nu):
         np.testing.assert_allclose(function(t), expected(t), atol=1e-12)
         slopes = cr.jacfwd(function)(t).diagonal()
         np.testing.assert_allclose(slopes, (expected(t + h) - expected(t - h)) / (2 * h), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["interp1d", "CubicSpline", "PchipInterpolator", "make_interp_spline"])
+def test_scipys_own_name_the_replacement_for_one_number_too(name):
+    make = getattr(scipy, name)
+    for point in (0.5, np.array([0.5, 0.7])):
+        with pytest.raises(
+            (RuntimeError, TypeError), match=rf"chainrule\.scipy\.interpolate\.{name}|takes plain arrays"
+        ):
+            cr.grad(lambda t, make=make: np.sum(make(x, y)(t)))(point)

@@ -69,6 +69,14 @@ def test_fits(part, absolute):
     )
 
 
+def test_a_fit_without_a_start_starts_from_ones():
+    model = lambda t, a, b: a * t + b * np.exp(-t)
+    np.testing.assert_allclose(ours.curve_fit(model, t, y)[0], scipy.curve_fit(model, t, y)[0], rtol=1e-6)
+    for unclear in (lambda t, *p: p[0] * t, lambda t: t, dict):
+        with pytest.raises(ValueError, match=r"number of fit parameters .* pass p0"):
+            ours.curve_fit(unclear, t, y)
+
+
 def test_scipys_own_say_what_to_use():
     with pytest.raises((RuntimeError, TypeError), match=r"chainrule\.scipy\.optimize\.curve_fit"):
         cr.grad(lambda y: np.sum(scipy.curve_fit(lambda t, a, b: a * np.exp(b * t), t, y)[0]))(y)

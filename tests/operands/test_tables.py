@@ -1,6 +1,7 @@
 """Series and DataFrames of pandas: operands and arguments are used by their numbers."""
 
 import operator
+import re
 
 import numpy as np
 import pytest
@@ -72,10 +73,19 @@ def test_other_dtypes():
     np.testing.assert_array_equal(np.asarray(x * pd.array([1.0, 2, 3, 4], dtype="Float64")), u * [1, 2, 3, 4])
     np.testing.assert_array_equal(np.asarray((s > 2) * x), u * [0, 0, 1, 1])
     np.testing.assert_array_equal(np.asarray(x[pd.array([True, False, False, True], dtype="boolean")]), u[[0, 3]])
-    for other in (df.name, df, pd.Series(pd.date_range("2020", periods=4))):
+    dates = pd.Series(pd.date_range("2020", periods=4))
+    for other, advice in (
+        (df.name, "to_numpy(float)"),
+        (df, "to_numpy(float)"),
+        (df.name.astype("category"), "pd.get_dummies(x)"),
+        (dates, "(x - x.min()) / pd.Timedelta(days=1)"),
+        (dates - dates.min(), "x / pd.Timedelta(days=1)"),
+    ):
         for call in (lambda o=other: o * x, lambda o=other: x * o, lambda o=other: cr.grad(np.sum)(o)):
-            with pytest.raises(TypeError, match=r"is not numeric.*to_numpy\(float\)"):
+            with pytest.raises(TypeError, match=rf"is not numeric.*{re.escape(advice)}"):
                 call()
+    days = (dates - dates.min()) / pd.Timedelta(days=1)
+    np.testing.assert_array_equal(np.asarray(days * x), u * [0, 1, 2, 3])
 
 
 def test_what_pandas_computes_itself():

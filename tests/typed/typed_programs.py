@@ -81,6 +81,7 @@ def right() -> None:
     cr.hessian(energy)(x, power=3)
     cr.func.hessian(energy)(x, 3)
     cr.hessian(energy, x, layout="dense")
+    cr.hessian(energy, layout="csr")(x)
     cr.jacobian(energy)(x)
     cr.jacobian(energy, x, layout="csr")
     assert_type(cr.vmap(energy)(np.ones((2, 3))), float)

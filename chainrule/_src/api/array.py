@@ -37,8 +37,8 @@ from chainrule._src.messages.source_locations import PACKAGE
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.foreign_operands import (
     PANDAS_PRIORITY,
+    caller_rejects_objects,
     defers_to_operand,
-    is_called_by_distributions,
     no_array,
     raise_to_defer,
     reraise_error_caught_by_scipy,
@@ -219,7 +219,7 @@ class Array(ArrayMethods):
         if (
             (dtype is None or np.dtype(dtype) == _OBJECT)
             and (recorded or not is_plain(self))
-            and not is_called_by_distributions()
+            and not caller_rejects_objects()
         ):
             shape = self._tensor._raw.shape
             if not shape or dtype is not None:  # np.array([x[0], x[1]]) holds the elements themselves
@@ -543,6 +543,8 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
         result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
     except (RuntimeError, TypeError, LookupError) as error:
         raise as_numpy_error(error, function, args, kwargs) from error.__cause__
+    except ValueError as error:
+        raise errors.of_shapes(error, function.__name__, list(args)) from error.__cause__
     if numpy_error is not None:  # plain code would raise it
         raise numpy_error
     if ACTIVE_MODES and LOCAL.recorder is not None:

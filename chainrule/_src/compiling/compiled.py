@@ -39,6 +39,7 @@ from chainrule._src.compiling.function_trace import (
 )
 from chainrule._src.compiling.guards.frames import is_thread_traced
 from chainrule._src.compiling.inspection import EXECUTOR, PlanOfCall, describe_traces, python_steps
+from chainrule._src.compiling.internal_errors import describe_error, is_internal
 from chainrule._src.compiling.keys import key_of, keys_within
 from chainrule._src.compiling.low_level import arguments_of, low_level_callable
 from chainrule._src.compiling.memory_use import reachable_nbytes
@@ -124,6 +125,7 @@ class Compiled(Generic[P, R]):
         self._last_signature: Any = None  # the signature of the last trace
         self._warned = False  # whether the warning about a Python step in a loop was given
         self._warned_of_waste = False
+        self._warned_of_error = False
         functools.update_wrapper(self, function, updated=())
 
     def _options(self) -> tuple[object, ...]:
@@ -173,8 +175,10 @@ class Compiled(Generic[P, R]):
                     result = self._call_by_layout(shortcut, args)
                 if result is not None:
                     return result
-            except Exception:  # a floating-point exception that eager code has to handle or raise
-                return self.function(*args)
+            except Exception as error:  # mostly a floating-point exception that eager code has to handle or raise
+                result = self.function(*args)
+                self._report_if_internal(error)
+                return result
         if STACK.levels or (ACTIVE_MODES and (LOCAL.watch is not None or LOCAL.recorder is not None)):
             return self.function(*args, **kwargs)  # the surrounding transformation has to see the operations
         budget = self.budget
@@ -388,9 +392,14 @@ class Compiled(Generic[P, R]):
             return self._run_eagerly(call, own=False)
         except Exception as error:
             if signature not in self._by_value and any(isinstance(x, (float, np.generic)) for x in call.leaves):
+                self._report_if_internal(error)
                 return self._record_by_value(call)
             result = self._run_eagerly(call, own=False)  # raises the function's own error if it has one
-            self._refuse(signature, f"{type(error).__name__}: {error}")
+            if is_internal(error):
+                self._drop(signature, f"internal error: {describe_error(error)}")
+                self._report_if_internal(error)
+            else:
+                self._refuse(signature, f"{type(error).__name__}: {error}")
             return result
         _about_to_write([memory for memory, _ in new])
         for memory, values in new:
@@ -498,6 +507,12 @@ class Compiled(Generic[P, R]):
         errors.warn_compile_failed(self.name, self.where, reason)
         self._drop(signature, reason)
 
+    def _report_if_internal(self, error: Exception) -> None:
+        """Warn once about an exception that shows a defect of the compiler. Callers check that the call succeeds eagerly."""
+        if is_internal(error) and not self._warned_of_error:
+            self._warned_of_error = True
+            errors.warn_compile_internal_error(self.name, self.where, describe_error(error))
+
     def _drop(self, signature: object, reason: str) -> None:
         self._eager[signature] = reason
         self._trees.pop(signature, None)
@@ -541,9 +556,11 @@ class Compiled(Generic[P, R]):
             self._remove_shortcut(call)
             kind = hash((call.signature, *missing.reads))
             return self._trace_or_run_eagerly(tried, call, kind, missing)
-        except Exception:  # of a Python step, or a floating-point exception: the eager call raises it with its location
+        except Exception as error:  # mostly of a Python step, or a floating-point exception: the eager call raises it
             rewind_generators(before)
-            return self._run_eagerly(call)
+            result = self._run_eagerly(call)
+            self._report_if_internal(error)
+            return result
         result = _finish(trace, outputs, call.leaves, call.eager_call)
         budget.record_replay(trace.speed, budget.clock() - call.begin, trace.count)
         if not trace.proven and trace.speed.is_faster(trace.count):

@@ -253,6 +253,11 @@ def hessian(
 ) -> Callable[P, Any]: ...
 @overload
 def hessian(
+    func: Callable[[T], Any], *, layout: str = "dense", strategy: str | None = None, create_graph: bool | None = None,
+    hstack: bool = False, sparsity: object = None, check: bool = False, memory: int = MEMORY,
+) -> Callable[[T], Any]: ...  # fmt: skip
+@overload
+def hessian(
     func: AnyFunction, x: Any, *more: Never, layout: str = "dense", strategy: str | None = None,
     create_graph: bool | None = None, hstack: bool = False, sparsity: object = None, check: bool = False, memory: int = MEMORY,
 ) -> Any: ...  # fmt: skip

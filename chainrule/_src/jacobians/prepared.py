@@ -140,6 +140,9 @@ class PreparedJacobian:
             return found
         leaves, spec = tree_flatten(args)
         if spec != self._args_spec:
+            count, expected = len(spec.children), len(self._args_spec.children)
+            if count != expected:
+                raise self._other("the number of args", str(count), str(expected))
             raise self._other("args", f"a structure of {spec}", f"one of {self._args_spec}")
         for leaf, kind in zip(leaves, self._args_kinds, strict=True):
             if kind is not None:

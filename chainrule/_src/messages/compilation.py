@@ -33,6 +33,13 @@ def warn_compile_failed(name: str, where: Where | None, reason: object) -> None:
     warn(f"compile: {name}{bracketed(where)} runs eagerly in every call: {reason}")
 
 
+def warn_compile_internal_error(name: str, where: Where | None, error: str) -> None:
+    warn(
+        f"compile: internal error in a call of {name}{bracketed(where)}: {error}. The call did not use a trace, so its "
+        "result is correct. This is a defect of chainrule: please report this message, with the function and its arguments"
+    )
+
+
 def warn_compile_by_python(name: str, where: Where | None, step: object, count: object) -> None:
     warn(
         f"compile: {name} runs {step}{bracketed(where)} {count} times, each as a call from Python; other steps "

@@ -169,7 +169,7 @@ def _layer_hint(name: str) -> str:
 
 #: replacements for names that PyTorch (or JAX) has and chainrule does not
 _MODULE_HINTS = {
-    name: text
+    name: text.replace("{name}", name)
     for names, text in {
         "chainrule.cuda": "chainrule computes on the CPU, so omit it",
         "mps": "chainrule computes on the CPU, so omit device=",
@@ -221,6 +221,11 @@ _MODULE_HINTS = {
         "replace_all_batch_norm_modules_": "make the layers without running statistics: "
         "nn.BatchNorm2d(n, track_running_stats=False)",
         "functionalize": "omit it: transformations support functions that write in place",
+        "lax": "scan, fori_loop and while_loop are functions of chainrule; Python's if, for and while work, too",
+        "tree_map tree_flatten tree_unflatten tree_leaves tree_structure": "use tree.{name}",
+        "tree_util": "use tree",
+        "minimize least_squares root solve_ivp solve_bvp": "use scipy.{name}",
+        "curve_fit": "use scipy.optimize.curve_fit",
     }.items()
     for name in names.split()
 }

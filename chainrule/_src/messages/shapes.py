@@ -53,8 +53,10 @@ def fft_needs_real(function: str, x: Any, kind: type[Exception] = RuntimeError) 
 
 
 def of_shapes(error: ValueError, function: str, several: list[object]) -> ValueError:
-    """Append chainrule's explanation to NumPy's error about shapes that do not broadcast; return other errors unchanged."""
+    """Append chainrule's explanation to NumPy's error about shapes that do not fit together; return other errors unchanged."""
     text = str(error)
+    if text.startswith("all the input array") and "\n" not in text:
+        return ValueError(f"{text}\n{_not_joinable(function, several[0])}")
     if not text.startswith("operands could not be broadcast together with shapes") or "\n" in text:
         return error
     why = str(not_broadcastable(function, *several)).partition("\n")[2]
@@ -72,6 +74,38 @@ def not_broadcastable(function: str, *several: object) -> RuntimeError:
                     f"the right, sizes must be equal or 1.{_alignment(function, several[i], several[j])}"
                 )
     return RuntimeError(f"{function}: shapes {' and '.join(map(str, shapes))} do not broadcast")
+
+
+def _not_joinable(function: str, arrays: Any) -> str:
+    """Name the first array of a list that does not fit to array 0, and suggest an axis."""
+    arrays = list(arrays)
+    first = arrays[0]
+    ndim = len(shape_of(first))
+    k = next((k for k, x in enumerate(arrays) if len(shape_of(x)) != ndim), 0)
+    if not k:
+        k = next((k for k, x in enumerate(arrays) if shape_of(x) != shape_of(first)), 0)
+    text = f"{function}: array 0 has shape {_shaped(first)} and array {k} has shape {_shaped(arrays[k])}."
+    low, high = sorted((first, arrays[k]), key=lambda x: len(shape_of(x)))
+    if shape_of(low) == shape_of(high)[1:]:
+        return f"{text} {name_of(low) or 'x'}[None] has shape {(1, *shape_of(low))}."
+    return text
+
+
+def einsum_sizes(equation: str, letter: str, x: object, y: object, sizes: tuple[int, int]) -> RuntimeError:
+    return RuntimeError(
+        f"einsum(): subscript {letter} has size {sizes[1]} for an operand, which does not broadcast with previously seen size "
+        f"{sizes[0]} in {equation!r}.\neinsum: in {equation!r}, {letter} is {sizes[0]} in {_shaped(x)} and {sizes[1]} in "
+        f"{_shaped(y)}."
+    )
+
+
+def einsum_rank(term: str, named: int, position: int, x: object) -> RuntimeError:
+    ndim = len(shape_of(x))
+    return RuntimeError(
+        f"einsum(): the number of subscripts in the equation ({named}) does not match the number of dimensions ({ndim}) for "
+        f"operand {position} of shape {shape_of(x)}.\neinsum: {term!r} needs an array of {named} axes, and operand {position} "
+        f"has shape {_shaped(x)}."
+    )
 
 
 def _shaped(x: Any) -> str:

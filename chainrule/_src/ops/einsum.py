@@ -15,6 +15,7 @@ from chainrule._src.arrays import promotion
 from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray
+from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import to_sum_dtype as widened
 from chainrule._src.ops.products import _expand, _permute, _reshape
@@ -111,6 +112,7 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
         if not c.isalpha():
             raise RuntimeError(f"einsum(): invalid subscript given: {c!r} in {equation!r}; subscripts are letters")
     sizes: dict[str, int] = {}
+    first: dict[str, Any] = {}  # the operand that determines the size of a subscript
     widest = 0
     expanded = []
     for position, (term, x) in enumerate(zip(terms, operands, strict=True)):
@@ -122,10 +124,7 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
         else:
             extra = 0
         if extra < 0 or named + extra != len(shape):
-            raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({named}) does not match the number of dimensions "
-                f"({len(shape)}) for operand {position} of shape {tuple(shape)}"
-            )
+            raise errors.einsum_rank(term, named, position, x)
         expanded.append((term, extra))
     filled = []
     for (term, extra), x in zip(expanded, operands, strict=True):
@@ -136,13 +135,10 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
                 raise RuntimeError(
                     f"einsum(): subscript {c} is repeated in {term!r} but the sizes don't match, {n} != {own[c]}"
                 )
-            if sizes.setdefault(c, n) != n:
-                if 1 not in (n, sizes[c]):
-                    raise RuntimeError(
-                        f"einsum(): subscript {c} has size {n} for an operand, which does not broadcast with "
-                        f"previously seen size {sizes[c]} in {equation!r}"
-                    )
-                sizes[c] = max(n, sizes[c])
+            if sizes.setdefault(c, n) != n and 1 not in (n, sizes[c]):
+                raise errors.einsum_sizes(equation, c, first[c], x, (sizes[c], n))
+            if c not in first or n > sizes[c]:
+                sizes[c], first[c] = n, x
         filled.append(full)
     if arrow:
         result = out.replace("...", _ELLIPSIS_LETTERS[:widest])

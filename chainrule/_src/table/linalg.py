@@ -9,6 +9,8 @@ products and solutions, so they are differentiable, too.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -196,7 +198,11 @@ _SMALL = 32  # largest size at which the LU decomposition takes no measurable ti
 
 
 def _cofactors(x: Any, out: Any) -> AnyArray:
-    """Return ∂det/∂x: det(x)·x⁻ᵀ, or for stacks with a singular matrix, products of the other singular values."""
+    """Return ∂det/∂x: det(x)·x⁻ᵀ, or for stacks with a singular matrix, products of the other singular values.
+
+    For a value that is differentiated again, det(x)·x⁻ᵀ holds for well-conditioned matrices only: its derivatives are differences of
+    numbers that are larger by the condition number.
+    """
     if is_recorded(x) or is_recorded(out):
         if is_recorded(x) and _has_inverse(x.inside):
             # A replay with a singular matrix fails here, and then runs eagerly instead.
@@ -211,12 +217,12 @@ def _cofactors(x: Any, out: Any) -> AnyArray:
             others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
             phase = _at_matrix(np.asarray(raw.det(u) * raw.det(vh)))
             return phase * np.conjugate((u * others[..., None, :]) @ vh)
-    singular = on_numbers(x, _not_invertible) if predicate_holds(out, _has_zero) else None
-    if singular is None or not predicate_holds(singular, np.any):
+    ill = on_numbers(x, _is_ill_conditioned)
+    if not predicate_holds(ill, np.any):
         return _at_matrix(out) * inv(x).mT
-    at = singular[..., None, None]
+    at = ill[..., None, None]
     usual = _at_matrix(out) * inv(np.where(at, np.eye(shape_of(x)[-1], dtype=x.dtype), x)).mT
-    return np.where(at, _adjugate(x).mT, usual)
+    return np.where(at, _cofactors_without_inverse(x), usual)
 
 
 def _has_inverse(x: AnyArray) -> bool:
@@ -227,17 +233,89 @@ def _has_inverse(x: AnyArray) -> bool:
     return True
 
 
-def _has_zero(x: AnyArray) -> AnyArray:
-    return np.asarray((x == 0).any())
+_SMALL_SINGULAR_VALUE = 1e-3  # relative to the largest one
+_FEW_ROWS = 3  # for which the polynomial is accurate
 
 
-def _not_invertible(x: AnyArray) -> AnyArray:
-    """Return a mask of the matrices that have no inverse."""
-    try:
-        raw.inv(x)
-    except raw.LinAlgError:
-        return np.asarray(raw.det(x) == 0)
-    return np.zeros(x.shape[:-2], bool)
+def _is_ill_conditioned(x: AnyArray) -> AnyArray:
+    """Return a mask of the matrices that have no inverse, or one with a large condition number ‖|x⁻¹| |x|‖.
+
+    Scaled rows do not change this number (Skeel, 1979). Derivatives of det(x)·x⁻¹ lose as many digits as it has, so it may have a
+    third of the digits of the dtype. With rows of length 1 it is at most about 2 / det(x) (Guggenheimer et al., 1995).
+    """
+    value, limit = raw.det(x), np.finfo(x.dtype).eps ** (-1 / 3)
+    with np.errstate(all="ignore"):
+        rows = np.add.reduce(np.square(np.abs(x)), -1)
+        if np.all(np.square(np.abs(value) * (limit / 2)) > np.multiply.reduce(rows, -1)):
+            return np.zeros(x.shape[:-2], bool)
+        singular = np.asarray(value == 0)
+        regular = np.where(_at_matrix(singular), np.eye(x.shape[-1], dtype=x.dtype), x) if singular.any() else x
+        inverse = raw.inv(regular)
+        condition = np.max(np.sum(np.abs(inverse) @ np.abs(x), -1), -1, initial=0)
+    return np.asarray(singular | (condition > limit))
+
+
+def _cofactors_without_inverse(x: AnyArray) -> AnyArray:
+    """Return the transposed adjugate for singular x, too, such that derivatives of all orders hold and do not cancel.
+
+    With the singular vectors of the numbers of x as constants, y = uᴴ·x·v is diagonal up to rounding, and the block of y with
+    large singular values has an inverse. The Schur complement of this block has the small ones. Its adjugate is a polynomial for few
+    rows, and where only rounding errors are left.
+    """
+    n = shape_of(x)[-1]
+    if n <= _FEW_ROWS:
+        return _adjugate(x).mT
+    small = 1
+    counts = on_numbers(x, _small_singular_values)
+    while small < n and predicate_holds(counts, _exceeds(small)):
+        small += 1
+    if small == n:  # a matrix of zeros
+        return _adjugate(x).mT
+    uh, v = on_numbers(x, _left_singular_vectors), on_numbers(x, _right_singular_vectors)
+    y, k = uh @ x @ v, n - small
+    large = y[..., :k, :k]
+    inverse, scale = inv(large), _at_matrix(det(large))
+    left, right = inverse @ y[..., :k, k:], y[..., k:, :k] @ inverse
+    schur = y[..., k:, k:] - y[..., k:, :k] @ left
+    is_rounding = predicate_holds(on_numbers(x, _negligible_singular_values), _exceeds(small - 1))
+    adjugate = _adjugate(schur) if is_rounding else _cofactors_without_inverse(schur).mT
+    corner = scale * adjugate
+    rest = scale * (schur @ adjugate)[..., :1, :1] * inverse + left @ corner @ right
+    rows = [np.concatenate([rest, -left @ corner], -1), np.concatenate([-corner @ right, corner], -1)]
+    return (_at_matrix(on_numbers(x, _phase)) * (v @ np.concatenate(rows, -2) @ uh)).mT
+
+
+def _small_singular_values(x: AnyArray) -> AnyArray:
+    return _singular_values_up_to(_SMALL_SINGULAR_VALUE, x)
+
+
+def _negligible_singular_values(x: AnyArray) -> AnyArray:
+    return _singular_values_up_to(1000 * float(np.finfo(x.dtype).eps), x)
+
+
+def _singular_values_up_to(fraction: float, x: AnyArray) -> AnyArray:
+    """Count the singular values of every matrix that are at most a fraction of the largest one."""
+    s = raw.svd(x, compute_uv=False)
+    return np.asarray(np.sum(s <= fraction * s[..., :1], -1))
+
+
+@functools.cache
+def _exceeds(number: int) -> Callable[[Any], Any]:
+    return lambda counts: np.any(counts > number)
+
+
+def _left_singular_vectors(x: AnyArray) -> AnyArray:
+    return np.conjugate(raw.svd(x)[0].mT)
+
+
+def _right_singular_vectors(x: AnyArray) -> AnyArray:
+    return np.conjugate(raw.svd(x)[2].mT)
+
+
+def _phase(x: AnyArray) -> AnyArray:
+    """Return det(u)·det(vᴴ) of the singular vectors."""
+    u, _, vh = raw.svd(x)
+    return np.asarray(raw.det(u) * raw.det(vh))
 
 
 def _adjugate(x: AnyArray) -> AnyArray:

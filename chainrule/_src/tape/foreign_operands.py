@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -80,9 +81,18 @@ def numbers_of(x: Any) -> NumpyArray | None:
     if values.dtype.kind in "fciub":
         return values
     dtypes = f"dtype {x.dtype}" if hasattr(x, "dtype") else f"dtypes {', '.join(sorted(set(map(str, x.dtypes))))}"
-    raise TypeError(
-        f"a {type(x).__name__} of {dtypes} is not numeric: select the numeric columns, or convert with .to_numpy(float), or "
-        "with .to_numpy(float, na_value=np.nan) where values are missing"
+    raise TypeError(f"a {type(x).__name__} of {dtypes} is not numeric: {_conversion(str(getattr(x, 'dtype', '')))}")
+
+
+def _conversion(dtype: str) -> str:
+    """Return the advice how to convert a Series of a dtype without numbers ('' for a table)."""
+    if dtype == "category":
+        return "pd.factorize(x)[0] has a code for each category, pd.get_dummies(x) a column"
+    if dtype.startswith(("datetime64", "timedelta64")):
+        return f"{'(x - x.min())' if dtype.startswith('datetime') else 'x'} / pd.Timedelta(days=1) is a number of days"
+    return (
+        "select the numeric columns, or convert with .to_numpy(float), or with .to_numpy(float, na_value=np.nan) where values "
+        "are missing"
     )
 
 
@@ -120,10 +130,21 @@ def defers_to_operand() -> bool:
     )
 
 
-def is_called_by_distributions() -> bool:
-    """Return whether SciPy's distributions call ``__array__``. Their errors for object arrays do not name the cause."""
-    name = sys._getframe(2).f_globals.get("__name__", "")
-    return name.startswith("scipy.stats._") and ("_distn" in name or "_multivariate" in name or "_distribution" in name)
+def caller_rejects_objects() -> bool:
+    """Return whether SciPy's distributions or interpolators call ``__array__``.
+
+    Their errors for object arrays do not name the cause.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    name = frame.f_globals.get("__name__", "") if frame is not None else ""
+    if name.startswith("scipy.stats._"):
+        return "_distn" in name or "_multivariate" in name or "_distribution" in name
+    while frame is not None and name.startswith("scipy."):
+        if name.startswith("scipy.interpolate."):
+            return True
+        frame = frame.f_back
+        name = frame.f_globals.get("__name__", "") if frame is not None else ""
+    return False
 
 
 def raise_to_defer(name: str) -> None:

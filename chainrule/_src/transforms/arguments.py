@@ -200,7 +200,10 @@ def positions_of(argnums: int | tuple[int, ...], args: tuple[object, ...]) -> tu
     if type(argnums) is int and 0 <= argnums < len(args):
         return (argnums,)
     if not isinstance(argnums, (int, tuple)):
-        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+        raise RuntimeError(
+            f"argnums must be int or Tuple[int, ...], got: {type(argnums)}. A transformation returns a function of the "
+            "arguments: write grad(f)(x), not grad(f, x)"
+        )
     several = argnums if isinstance(argnums, tuple) else (argnums,)
     if not several:
         raise RuntimeError("argnums must be non-empty")
