@@ -769,3 +769,27 @@ def test_state_is_seen_in_the_bodies_of_loops_and_after_them(program):
         s[0] = value
         assert np.array_equal(compiled(x), program(s, x))
     assert len(compiled.recordings) == 2
+
+
+def test_a_number_that_is_nan_is_unchanged():
+    """A missing observation, which the loop skips."""
+    data = [1.0, float("nan"), 3.0]
+
+    def loss(x):
+        return sum([(x - y) ** 2 for y in data if y == y])
+
+    compiled = cr.compile(loss)
+    for x in (1.0, 2.0):
+        assert compiled(np.float64(x)) == loss(np.float64(x))
+    assert len(compiled.recordings) == 1
+    data[0] = float("nan")
+    assert compiled(np.float64(1.0)) == loss(np.float64(1.0))
+
+
+def test_a_refusal_without_source_has_one_pair_of_brackets():
+    names = {"np": np, "counts": {"calls": 0}}
+    exec(compile("def f(x):\n    counts['calls'] += 1\n    return x * 2", "missing.py", "exec"), names)
+    compiled = cr.compile(names["f"])
+    with pytest.warns(UserWarning, match=r"[^(] \(missing.py:2\)"):
+        for _ in range(5):
+            compiled(np.ones(2))

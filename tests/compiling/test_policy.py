@@ -411,7 +411,14 @@ def reading(x):
     return x * float(x.sum())
 
 
+def reading_in_a_loop(x):
+    for _ in range(5):
+        x = x * float(x.sum())
+    return x
+
+
 WASTED = {
+    "other values in .* .in this call from iteration 1 on.": (reading_in_a_loop, lambda k: (np.ones(2) / (k + 1),)),
     "other values in `return x [*] float.x.sum...` .test_policy": (reading, lambda k: (np.ones(2) + k,)),
     "the argument x has another shape": (lambda x: x * 2, lambda k: (np.ones(k + 1),)),
     "the argument n has another value": (lambda x, n: x * n, lambda k: (np.ones(2), k)),

@@ -373,7 +373,10 @@ class Compiled(Generic[P, R]):
         self._note_cause(call, missing)
         self._warned_of_waste = True
         for cause, _ in self._causes.most_common(1):
-            errors.warn_compile_wasted(self.name, self.where, *cause)
+            difference, advice = cause
+            if missing is not None and missing.iteration and cause == causes.missing_branch_cause(missing.where):
+                difference += f" (in this call from iteration {missing.iteration} on)"
+            errors.warn_compile_wasted(self.name, self.where, difference, advice)
 
     def _record(self, tried: Sequence[Tree], call: CompiledCall, kind: int) -> Any:
         """Trace a call, into a new tree or as a branch of one, and return its result."""

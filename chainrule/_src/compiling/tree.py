@@ -38,10 +38,11 @@ class UntracedBranch(Exception):
     Attributes:
         where: the source location that reads it.
         reads: the bytes of the values that Python reads, up to this one; None for one of more than 16 bytes.
+        iteration: for a line that reads several values, the number of this one; else 0.
     """
 
-    def __init__(self, where: Where, reads: list[bytes | None]) -> None:
-        self.where, self.reads = where, reads
+    def __init__(self, where: Where, reads: list[bytes | None], iteration: int = 0) -> None:
+        self.where, self.reads, self.iteration = where, reads, iteration
 
 
 class Segment:
@@ -100,7 +101,8 @@ class Segment:
         except ValueDiffers as differs:
             check = self.checks[differs.ordinal]
             reads = reads_up_to(reads, self.checks, differs.ordinal, differs.value)
-            raise UntracedBranch(Where(check.code, check.lasti), reads) from None
+            iteration = [(c.code, c.lasti) for c in self.checks[: differs.ordinal + 1]].count((check.code, check.lasti))
+            raise UntracedBranch(Where(check.code, check.lasti), reads, iteration) from None
 
     def copy(self) -> Segment:
         """Return a copy with the same branches."""

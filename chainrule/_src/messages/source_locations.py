@@ -143,6 +143,13 @@ def bracketed(where: Where | None) -> str:
     return f" ({where})" if where else ""
 
 
+def bracketed_code(where: Where | None) -> str:
+    """Return the code and its location as a suffix in brackets: `` (`y += 1` (t.py:4))``; '' if unknown."""
+    if not where:
+        return ""
+    return f" ({where.quoted})" if where.text else f" ({where})"
+
+
 def user_line() -> Where | None:
     """Return the innermost running location outside this package and NumPy."""
     if UNREAD and get_ident() in UNREAD:

@@ -180,7 +180,7 @@ def same_value(x: Any, y: Any) -> bool:
     if issubclass(kind, np.dtype) and (x.fields is not None or x.metadata is not None or y.metadata is not None):
         return False  # `==` ignores metadata of dtypes and fields
     if kind in IMMUTABLE or issubclass(kind, (np.generic, np.dtype)):
-        return bool(x == y and repr(x) == repr(y))
+        return bool((x == y or (x != x and y != y)) and repr(x) == repr(y))  # NaN differs from itself
     return False
 
 

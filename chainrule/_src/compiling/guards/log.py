@@ -56,7 +56,7 @@ from chainrule._src.compiling.guards.undo import (
 )
 from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.interpreters.trace_types import ByValue, Unrecordable, Var
-from chainrule._src.messages.source_locations import Where
+from chainrule._src.messages.source_locations import Where, bracketed_code
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import owner
 
@@ -134,7 +134,7 @@ class StateLog:
         """
         if self.reason is None:
             where = self._where()
-            self.reason = f"{what} ({where.quoted})" if where else what
+            self.reason = f"{what}{bracketed_code(where)}"
             self.later, self.by_value = later, by_value
         self._refusals += 1
         if self._refusals <= _REFUSALS:  # a loop that catches BaseException would retry forever
@@ -247,10 +247,9 @@ class StateLog:
         watched_objects = self._watched_objects.values()
         for watched in watched_objects:
             if watched.undo:
-                here = f" ({watched.where.quoted})" if watched.where else ""
                 refusal = Unrecordable(
-                    f"it changes {watched.what}, which is Python state{here}: keep state between calls in a tensor that is written "
-                    "in place (t.add_(1), w.copy_(...)), or pass it as an argument and return it"
+                    f"it changes {watched.what}, which is Python state{bracketed_code(watched.where)}: keep state between "
+                    "calls in a tensor that is written in place (t.add_(1), w.copy_(...)), or pass it as an argument and return it"
                 )
                 refusal.perhaps_later = True
                 raise refusal
