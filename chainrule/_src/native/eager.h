@@ -338,28 +338,29 @@ PyObject *unwrap_array(PyObject *x); /* borrow the tensor of an Array; return an
 
 /* ---- dispatch_cache.c */
 
-enum { MAX_KEY_WORDS = 160, MAX_CALL_OPERANDS = 16 };
+enum { MAX_KEY_WORDS = 256, MAX_CALL_OPERANDS = 16 };
 /* The cache key of a call, with its tensors and plain arrays (owned until drop_call_key). */
 typedef struct {
     long long words[MAX_KEY_WORDS];
     PyObject *function, *operands[MAX_CALL_OPERANDS]; /* function: held by the caller */
-    int n, noperands, recorded, mode;
+    int n, noperands, operand_type, recorded, mode;
 } CallKey;
 typedef struct DispatchCache DispatchCache;
 
 DispatchCache *new_cache(void);
 void free_cache(DispatchCache *cache);
 int visit_cache(const DispatchCache *cache, visitproc visit, void *arg);
-/* keywords: a dict, or a tuple of the names of the last arguments; mode: RECORDS or TRACES. Return 0 if the call has no key. The caller drops the key
-   in any case. */
-int read_call_key(CallKey *key, PyObject *function, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords, int mode);
+/* keywords: a dict, or a tuple of the names of the last arguments; arrays: the operands are Arrays and plain arrays, in any argument, and not the
+   Tensors of the first argument. Return 0 if the call has no key. The caller drops the key in any case. */
+int read_call_key(CallKey *key, PyObject *function, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords, int arrays, int mode);
 void drop_call_key(CallKey *key);
 int is_same_key(const CallKey *x, const CallKey *y);
 /* entry: a new reference, or NULL. Return 1 if the call was seen once before and has no entry yet. */
 int find_entry(DispatchCache *cache, const CallKey *key, PyObject **entry);
 void store_entry(DispatchCache *cache, const CallKey *key, PyObject *entry);
 int is_entry(PyObject *entry, Py_ssize_t n);
-PyObject *replay(PyObject *entry, PyObject *const *operands, int n, int mode); /* a tensor; NULL without an error: slow path */
+/* Return a tensor, or a tuple of tensors. NULL without an error: slow path. */
+PyObject *replay(PyObject *entry, PyObject *const *operands, int n, int mode);
 
 /* ---- index.c */
 

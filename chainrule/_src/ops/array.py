@@ -31,7 +31,7 @@ from chainrule._src.api.array import (
     recorded_setitem,
     with_strong_floats,
 )
-from chainrule._src.api.dispatch_cache import cached_by_shape, functions_cached_by_shape
+from chainrule._src.api.dispatch_cache import protocol_with_cached_dispatch, with_cached_dispatch
 from chainrule._src.api.operations import dispatch_by_rank, index_operation, ufunc_protocol, with_fast_path
 from chainrule._src.arrays.any_array import copy_alike
 from chainrule._src.arrays.device import DeviceLike
@@ -192,7 +192,7 @@ BY_UFUNC: dict[tuple[np.ufunc, bool], Any] = {}
 fill_fast()
 use_c_fast_paths()
 Array.__array_ufunc__ = ufunc_protocol(BY_UFUNC, Array.__array_ufunc__)  # type: ignore[method-assign]
-Array.__array_function__ = functions_cached_by_shape(Array.__array_function__)  # type: ignore[method-assign]
+Array.__array_function__ = protocol_with_cached_dispatch(Array.__array_function__)  # type: ignore[method-assign]
 _product = _fast_binary(np.matmul, products.matmul, True)
 
 
@@ -688,8 +688,8 @@ _ATTRIBUTES: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], None] | 
     "flags": (lambda self: _memory(self).flags, None),
     "base": (_base, None),
     "device": (lambda self: str(self._tensor.device), None),
-    "T": (cached_by_shape(lambda self: apply(np.transpose, self)), None),
-    "mT": (cached_by_shape(lambda self: apply(np.matrix_transpose, self)), None),
+    "T": (with_cached_dispatch(lambda self: apply(np.transpose, self), arrays=True), None),
+    "mT": (with_cached_dispatch(lambda self: apply(np.matrix_transpose, self), arrays=True), None),
     "real": (lambda self: apply(np.real, self), _write_real),
     "imag": (lambda self: apply(np.imag, self), _write_imag),
     "flat": (_Flat, _write_flat),
@@ -726,7 +726,7 @@ all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal d
 round searchsorted squeeze std sum swapaxes take trace var
 """.split():
     _function = _method(_name, getattr(np, _name))
-    setattr(Array, _name, cached_by_shape(_function) if getattr(np, _name) in BY_SHAPE else _function)
+    setattr(Array, _name, with_cached_dispatch(_function, arrays=True) if getattr(np, _name) in BY_SHAPE else _function)
 
 
 def reshape(self: Array, *shape: ShapeLike, order: str = "C", copy: bool | None = None) -> Any:
@@ -870,7 +870,7 @@ for _function in (
 ):  # fmt: skip
     setattr(Array, _function.__name__, _function)
 for _name in ("reshape", "transpose", "copy", "flatten"):
-    setattr(Array, _name, cached_by_shape(getattr(Array, _name)))
+    setattr(Array, _name, with_cached_dispatch(getattr(Array, _name), arrays=True))
 setattr(Array, "conjugate", conj)  # noqa: B010
 for _name in "tobytes tofile dump dumps byteswap getfield".split():
     setattr(Array, _name, _bytes_method(_name))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
+from chainrule._src.api.dispatch_cache import with_cached_dispatch
 from chainrule._src.api.functions import binary
 from chainrule._src.api.in_place import in_place, set_to_view
 from chainrule._src.api.operations import (
@@ -15,7 +16,6 @@ from chainrule._src.api.operations import (
     dispatch_by_rank,
     index_operation,
     ufunc_protocol,
-    with_cached_dispatch,
     with_fast_path,
 )
 from chainrule._src.arrays.device import DeviceLike, gpu_of, strided
