@@ -332,16 +332,6 @@ static int numbers_to_arrays(Operands *operands) {
     return 1;
 }
 
-PyObject *node_of(Op *op, PyObject *prim, const Operands *operands, PyObject *params, PyObject *result, SourceLocation location) {
-    PyObject *edges = PyTuple_New(operands->count), *saved, *avals;
-    int k;
-    for (k = 0; edges != NULL && k < operands->count; k++) PyTuple_SET_ITEM(edges, k, Py_NewRef(operands->edges[k]));
-    saved = saved_of(op, operands->raw, operands->edges, operands->count, result);
-    if (operands->constants && protect(saved, operands->raw, operands->constants, operands->count) < 0) Py_CLEAR(saved);
-    avals = avals_of(op, operands->raw, operands->count, result);
-    return new_node(prim, SLOT(prim, core.prim_pullback), params, edges, saved, avals, location);
-}
-
 /* Whether the operands, arrays and numbers, broadcast. */
 static int broadcast(PyObject *const *raw, int n) {
     int axis, k, more = 1;
@@ -415,10 +405,8 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, PyObj
         if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear();
     } else if (!PyArray_CheckExact(result)) {
         Py_DECREF(result); /* Python computes it again */
-    } else if (!operands.recorded || mode != RECORDS || !op->records) {
-        output = unrecorded_result(result, self->elementwise.prim, args, self->nin, mode, location);
     } else {
-        output = new_tensor(result, node_of(op, self->elementwise.prim, &operands, params, result, location), NULL);
+        output = tensor_of_result(op, self->elementwise.prim, args, node_operands(&operands), params, result, 0, mode, location);
     }
     release_operands(&operands);
     Py_DECREF(op);
