@@ -184,4 +184,4 @@ def numbers_of(x: Tensor) -> NumpyArray | None:
 
 def new_array(function: str, gpu: int | None, *args: object) -> Any:
     """Call a NumPy function that makes an array, on the GPU with this number, or (None) in host memory."""
-    return getattr(np, function)(*args) if gpu is None else gpus.construct(function, gpu, *args)
+    return getattr(np, function)(*args) if gpu is None else gpus.construct_array(function, gpu, *args)

@@ -132,7 +132,7 @@ def manual_seed(seed: int) -> Generator:
     >>> bool((a == cr.rand(2)).all())
     True
     """
-    gpus.seed(seed)
+    gpus.seed_generators(seed)
     return default_generator.manual_seed(seed)
 
 
@@ -236,7 +236,7 @@ def _source(method: str, generator: Generator | None, gpu: int | None) -> AnyFun
             "Expected a 'cuda' device type for generator but found 'cpu': random numbers on a GPU come from the GPU's own "
             "generator, seeded by manual_seed (or cuda.manual_seed): omit generator=, or draw on the CPU and copy: .to('cuda')"
         )
-    return functools.partial(gpus.draw, method, gpu)
+    return functools.partial(gpus.draw_random, method, gpu)
 
 
 @op(arrays=False)
