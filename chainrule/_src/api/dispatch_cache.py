@@ -76,7 +76,12 @@ def protocol_with_cached_dispatch(call: Any) -> Any:
 
 
 def make_entry(
-    call: AnyFunction, args: Sequence[Any], names: tuple[str, ...] | None, operands: Sequence[Any], result: object
+    call: AnyFunction,
+    args: Sequence[Any],
+    names: tuple[str, ...] | None,
+    operands: Sequence[Any],
+    result: object,
+    arrays: bool,
 ) -> tuple[Any, ...] | None:
     """Return the dispatch cache entry of a call, in the format of ``native/dispatch_cache.c``; None if there is none.
 
@@ -85,15 +90,15 @@ def make_entry(
         names: the names of the keyword arguments.
         operands: the different tensors and plain arrays among the arguments.
         result: the result of the call.
+        arrays: as for ``with_cached_dispatch``.
     """
     count = len(args) - len(names or ())
     keywords = dict(zip(names or (), args[count:], strict=True))
-    if type(result) is Array:
+    if arrays:
         options = args[4] if len(args) == 5 and type(args[4]) is dict else keywords
-        again = functools.partial(call, *args[:count], **keywords)
-        return _entry_of_array(again, operands, result._tensor) if _INTO.isdisjoint(options) else None
-    if any([type(x) is not Tensor for x in operands]):
-        return None
+        if type(result) is not Array or not _INTO.isdisjoint(options):
+            return None
+        return _entry_of_array(functools.partial(call, *args[:count], **keywords), operands, result._tensor)
     was_recorded = is_recording() and any([x._edge is not None for x in operands])
     if not was_recorded or (type(result) is tuple and any([has_origin(x) for x in operands])):
         if sum([x._raw.size for x in operands]) > _TRIAL_SIZE:

@@ -617,7 +617,7 @@ static PyObject *call_and_store(const Operation *self, const CallKey *call, PyOb
         operands = PyTuple_New(copied_key.noperands);
         for (i = 0; operands != NULL && i < copied_key.noperands; i++) PyTuple_SET_ITEM(operands, i, Py_NewRef(copied_key.operands[i]));
         result = operands == NULL ? NULL : call_in_error_state(self->python, &PyTuple_GET_ITEM(copies, 0), (size_t)nargs, kwnames);
-        if (result != NULL) entry = PyObject_CallFunctionObjArgs(make_entry, self->python, copies, kwnames == NULL ? Py_None : kwnames, operands, result, NULL);
+        if (result != NULL) entry = PyObject_CallFunctionObjArgs(make_entry, self->python, copies, kwnames == NULL ? Py_None : kwnames, operands, result, self->arrays ? Py_True : Py_False, NULL);
         if (entry != NULL) store_entry(self->cached.cache, &copied_key, entry);
         else Py_CLEAR(result);
         Py_XDECREF(operands);
