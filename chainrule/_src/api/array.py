@@ -215,7 +215,9 @@ class Array(ArrayMethods):
     def __array__(self, dtype: NumpyDType | None = None, copy: bool | None = None) -> ndarray:
         if defers_to_operand():
             return no_array()
-        recorded = trace_hooks.is_tracing() and trace_hooks.recorder().plain  # the recorder must record the conversion
+        recorded = (
+            trace_hooks.is_tracing() and trace_hooks.current_recorder().plain
+        )  # the recorder must record the conversion
         if (
             (dtype is None or np.dtype(dtype) == _OBJECT)
             and (recorded or not is_plain(self))
@@ -234,7 +236,7 @@ class Array(ArrayMethods):
             raise ValueError("Unable to avoid copy while creating an array as requested: it has another dtype.")
         array = self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
         return (
-            trace_hooks.recorder().export_array(self._tensor, array)
+            trace_hooks.current_recorder().export_array(self._tensor, array)
             if recorded and not copy and array.dtype == self.dtype
             else array
         )
@@ -245,9 +247,9 @@ class Array(ArrayMethods):
         for index in np.ndindex(shape):
             holder[index] = element = self[index] if shape else self
             if notify:
-                trace_hooks.recorder().boxed[id(element._tensor)] = element._tensor
+                trace_hooks.current_recorder().boxed[id(element._tensor)] = element._tensor
         if notify:
-            trace_hooks.recorder().object_arrays.append((holder, holder.copy()))
+            trace_hooks.current_recorder().object_arrays.append((holder, holder.copy()))
         return holder
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
@@ -520,11 +522,11 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
         found = recorded_as_numpy(function, "", args, kwargs, _out_of(function, args, kwargs))
         if found is not None:
             return found
-        numpy_error, trace_hooks.recorder().numpy_error = trace_hooks.recorder().numpy_error, None
+        numpy_error, trace_hooks.current_recorder().numpy_error = trace_hooks.current_recorder().numpy_error, None
     ours = FUNCTIONS.get(function) or implementation_of(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
         if trace_hooks.is_tracing() and type(args[0]) is Array:
-            trace_hooks.recorder().check_not_scalar(args[0]._tensor._raw)
+            trace_hooks.current_recorder().check_not_scalar(args[0]._tensor._raw)
         if function is np.copyto and len(args) > 1 and _is_same(args[0], args[1]):
             return None  # NumPy also checks this before it checks for writeability
         if trace_hooks.is_tracing() and function is not np.copyto and _recorded_writer(function, args, kwargs):
@@ -546,7 +548,7 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     if numpy_error is not None:  # plain code would raise it
         raise numpy_error
     if trace_hooks.is_tracing():
-        trace_hooks.recorder().check_view(function, result)
+        trace_hooks.current_recorder().check_view(function, result)
     if out is None:
         return result if mixed else as_arrays(result)
     target = next(x for x in (kwargs.get("out"), *args) if x is out or (type(x) is Array and x._tensor is out))
@@ -631,7 +633,7 @@ def recorded_as_numpy(function: AnyFunction, method: str, args: Any, kwargs: Par
     Args:
         out: the targets of the write; not among the keywords of a ufunc.
     """
-    recorder = trace_hooks.recorder()
+    recorder = trace_hooks.current_recorder()
     if method == "at":
         return None
     if out is not None:
@@ -654,13 +656,13 @@ def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kw
         raise TypeError("return arrays must be of ArrayType")
     ufunc = method == "__call__"
     raw = _recorded((args, {**kwargs, "out": out} if method else kwargs, targets))
-    if raw is None or not trace_hooks.recorder().are_plain(raw):
+    if raw is None or not trace_hooks.current_recorder().are_plain(raw):
         return None
-    if ufunc and not kwargs and trace_hooks.recorder().computes_alike(function, raw[0], raw[2]):
+    if ufunc and not kwargs and trace_hooks.current_recorder().computes_alike(function, raw[0], raw[2]):
         return None
     if method:
         function = getattr(function, method)
-    found = trace_hooks.recorder().record_write(function, *raw)
+    found = trace_hooks.current_recorder().record_write(function, *raw)
     for target, values in zip(targets, found if type(found) is tuple else (found,), strict=True):
         target[...] = array_of(wrap(values))
     return out[0] if type(out) is tuple and len(out) == 1 else out
@@ -668,7 +670,7 @@ def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kw
 
 def recorded_setitem(x: Array, index: Index, value: object) -> bool:
     """Record ``x[index] = value`` as a call of NumPy's, where NumPy's result depends on values. Return whether it was recorded."""
-    recorder, raw = trace_hooks.recorder(), x._tensor._raw
+    recorder, raw = trace_hooks.current_recorder(), x._tensor._raw
     if recorder.is_scalar(raw):
         raise TypeError(f"'numpy.{raw.dtype.type.__name__}' object does not support item assignment")
     if recorder.eager_type(raw) is float:
@@ -687,9 +689,9 @@ def _recorded_writer(function: AnyFunction, args: tuple[Any, ...], kwargs: Param
     """Record a call of a function that writes into its first argument; False if chainrule's own code must run."""
     target = args[0]
     raw = _recorded((args, kwargs)) if type(target) is Array else None
-    if raw is None or not trace_hooks.recorder().are_plain(raw):
+    if raw is None or not trace_hooks.current_recorder().are_plain(raw):
         return False
-    target[...] = array_of(wrap(trace_hooks.recorder().record_write(function, *raw, raw[0][:1])))
+    target[...] = array_of(wrap(trace_hooks.current_recorder().record_write(function, *raw, raw[0][:1])))
     return True
 
 
@@ -704,7 +706,7 @@ def _out_of(function: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> Any
 
 def recorded_operator(operation: AnyFunction, special: bool, *operands: object) -> Any:
     """Do the same as ``recorded_as_numpy`` for an operator, which differs from its ufunc for floats, scalars, some exponents."""
-    recorder = trace_hooks.recorder()
+    recorder = trace_hooks.current_recorder()
     warns = any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
     if not recorder.weak and not special and not warns:
         return None
@@ -729,7 +731,7 @@ def is_operator(frame: Any, name: str) -> bool:
 
 def with_strong_floats(ufunc: np.ufunc, operands: tuple[TensorLike, ...]) -> Any:
     """Return ufunc operands with Python floats as arrays of the dtype that NumPy gives them, where a derivative is taken."""
-    recorder = trace_hooks.recorder()
+    recorder = trace_hooks.current_recorder()
     if not recorder.weak:
         return operands
     raws = [x._tensor._raw if type(x) is Array else x for x in operands]
@@ -747,17 +749,17 @@ def recorded_in_place(
     raw = _recorded((x, y)) if raw.shape or trace_hooks.is_array(raw) else None
     if (
         raw is None
-        or not trace_hooks.recorder().are_plain(raw)
-        or trace_hooks.recorder().computes_alike(ufunc, raw, raw[:1])
+        or not trace_hooks.current_recorder().are_plain(raw)
+        or trace_hooks.current_recorder().computes_alike(ufunc, raw, raw[:1])
     ):
         return False
-    x[...] = array_of(wrap(trace_hooks.recorder().record_write(operation, raw, {}, raw[:1])))
+    x[...] = array_of(wrap(trace_hooks.current_recorder().record_write(operation, raw, {}, raw[:1])))
     return True
 
 
 def _carry_derivatives(operands: Iterable[object]) -> bool:
     """Return whether an operand obviously carries a derivative, so that ``_recorded`` would give None."""
-    for x in () if trace_hooks.recorder().boxed else operands:
+    for x in () if trace_hooks.current_recorder().boxed else operands:
         if isinstance(x, Array):
             if x._tensor._edge is not None:
                 return True

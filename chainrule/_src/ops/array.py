@@ -549,7 +549,7 @@ def write_all(array: Array, result: Any, op: str) -> Any:
 
 def _prepare_write(tensor: Tensor, op: str) -> None:
     """Prepare a write: if the tape or a caller's argument uses the memory, continue in a copy."""
-    if (recorder := trace_hooks.recorder()) is not None:
+    if (recorder := trace_hooks.current_recorder()) is not None:
         recorder.lift(tensor)
         recorder.written_array = weakref.ref(tensor)
     if (base := base_of(tensor)) is None:
@@ -663,7 +663,7 @@ def _base(self: Array) -> Array | None:
     """Return the array of which this array is a view."""
     base = base_of(self._tensor)
     if base is None and trace_hooks.is_tracing():
-        trace_hooks.recorder().check_whole(self._tensor._raw)
+        trace_hooks.current_recorder().check_whole(self._tensor._raw)
     return None if base is None else array_of(base)
 
 
@@ -696,7 +696,7 @@ for _name, (_read, _write) in _ATTRIBUTES.items():
 def _of_scalar(x: Array, result: object, out: object = None) -> Any:
     """Mark the result of a method as a scalar if the operand is one, and the result is 0-d and not written to ``out``."""
     if type(result) is Array and out is None and trace_hooks.is_scalar(x._tensor._raw):
-        trace_hooks.recorder().keep_scalar(result._tensor._raw)
+        trace_hooks.current_recorder().keep_scalar(result._tensor._raw)
     return result
 
 

@@ -113,7 +113,7 @@ def _entropy() -> int:
 
 def _check_not_recorded(name: str) -> None:
     """Raise in a trace, where access to a generator's state would happen only once."""
-    if trace_hooks.is_tracing() and not trace_hooks.recorder().is_drawing:
+    if trace_hooks.is_tracing() and not trace_hooks.current_recorder().is_drawing:
         raise importlib.import_module("chainrule._src.interpreters.trace_types").Unrecordable(
             f"it reads or sets the state of a random number generator ({name}): do that outside of it"
         )
@@ -371,7 +371,10 @@ def _has_negative(x: NumpyArray) -> NumpyArray:
 def _drawn_from(name: str, draw: AnyFunction, *parameters: Tensor) -> AnyArray:
     """Return ``draw(*arrays)``, which depends on parameters: one call for all examples of the enclosing vmaps."""
     raws = [x.detach()._raw for x in parameters]
-    if trace_hooks.is_tracing() and {*map(type, raws)} <= {trace_hooks.recorder().level.interpreter, np.ndarray}:
+    if trace_hooks.is_tracing() and {*map(type, raws)} <= {
+        trace_hooks.current_recorder().level.interpreter,
+        np.ndarray,
+    }:
         return trace_hooks.record_draw(draw, *raws)
     found = [_examples(x) for x in parameters]
     if not STACK.levels:

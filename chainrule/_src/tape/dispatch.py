@@ -110,7 +110,8 @@ def _value_of(prim: Primitive, datas: Sequence[Any], params: Params) -> Any:
 
 def record(prim: Primitive, operands: Sequence[TensorLike], params: Params, tensor_rank: int) -> Any:
     """Compute on the data of the tensors of rank ``tensor_rank``. If one of them requires grad, add a node to the tape."""
-    datas, edges, needs = _unwrap(operands, tensor_rank)
+    datas, edges, protect = _unwrap(operands, tensor_rank)
+    needs = edges.count(None) < len(edges)
     if tensor_rank == 1:
         out = _value_of(prim, datas, params)
     else:
@@ -128,58 +129,46 @@ def record(prim: Primitive, operands: Sequence[TensorLike], params: Params, tens
         if out.dtype.kind not in "fc":
             check_has_derivative(prim, out)
             return unrecorded_tensors(prim, operands, out, needs, params)
-    node = _node_of(prim, operands, datas, edges, params, out)
+    in_avals = _in_avals(prim, datas, out[0] if several else out)
+    saved = _saved(prim, datas, edges, out) if prim.saves else ()
+    if protect and saved:
+        saved = _protected(prim, operands, saved)
+    node = new_node(prim, params, tuple(edges), saved, in_avals)
+    if ACTIVE_MODES:
+        _apply_thread_hooks(node)
     results = _results_of(node, out) if several else _result_of(node, operands[0], out)
     return results if prim.kind != "function" else params["call"].recorded(node, datas, out, results)
 
 
 def _unwrap(operands: Sequence[Any], tensor_rank: int) -> tuple[list[Any], list[Edge | None], bool]:
-    """Return the data and edges of the operands, and whether one has an edge. Operands of other ranks are constants."""
+    """Return the data and edges of the operands, and whether the saved values must be protected.
+
+    Operands of other ranks than ``tensor_rank`` are constants.
+    """
     datas: list[Any] = []
     edges: list[Edge | None] = []
     level = tensor_rank // 2
-    needs = False
+    protect = False
     for x in operands:
-        is_tensor = type(x) is Tensor or isinstance(x, Tensor)
-        if is_tensor and (tensor_rank == 1 or getattr(x._raw, "level", 0) == level):
-            edge = x._edge
+        if type(x) is Tensor and tensor_rank == 1:
             datas.append(x._raw)
-            edges.append(edge)
-            if edge is not None:
-                needs = True
+            edges.append(x._edge)
+        elif isinstance(x, Tensor) and (tensor_rank == 1 or getattr(x._raw, "level", 0) == level):
+            datas.append(x._raw)
+            edges.append(x._edge)
+            protect = protect or type(x) is InferenceTensor
         else:
-            datas.append(_snapshot(x) if is_tensor else plain_array(x))
+            datas.append(_snapshot(x) if isinstance(x, Tensor) else plain_array(x))
             edges.append(None)
-    return datas, edges, needs
-
-
-def _node_of(
-    prim: Primitive,
-    operands: Sequence[Any],
-    datas: Sequence[Any],
-    edges: Sequence[Edge | None],
-    params: Params,
-    out: Any,
-) -> Node:
-    """Add a node to the tape, and apply the hooks and watches of the thread to it."""
-    in_avals = _in_avals(prim, datas, out[0] if isinstance(out, tuple) else out)
-    saved = _saved(prim, datas, edges, out) if prim.saves else ()
-    if saved:
-        saved = _protected(prim, operands, saved)
-    node = new_node(prim, params, tuple(edges), saved, in_avals, depth=4)
-    if ACTIVE_MODES:
-        _apply_thread_hooks(node)
-    return node
+            protect = protect or isinstance(x, ndarray)
+    return datas, edges, protect
 
 
 def _protected(prim: Primitive, operands: Sequence[Any], saved: Saved) -> Saved:
     """Return the values to save, with plain operands in a form whose changes are noticed. Raise for inference tensors."""
-    plain = [x for x in operands if isinstance(x, ndarray)]
-    if plain:
-        saved = tuple([saveable_array(v) if type(v) is ndarray and any([v is x for x in plain]) else v for v in saved])
-    if any([type(x) is InferenceTensor for x in operands]) and not LOCAL.traced:
+    if not LOCAL.traced:
         check_inference(prim, operands, saved)
-    return saved
+    return tuple([saveable_array(v) if type(v) is ndarray and any([v is x for x in operands]) else v for v in saved])
 
 
 def _result_of(node: Node, base: Any, out: AnyArray) -> Tensor:

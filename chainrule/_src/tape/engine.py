@@ -146,7 +146,7 @@ class Sweep:
         if saved:
             if CLOCK.latest > node.seq:
                 check_saved(node)
-            if (recorder := trace_hooks.recorder()) is not None and recorder.overwritten:
+            if (recorder := trace_hooks.current_recorder()) is not None and recorder.overwritten:
                 recorder.check_saved(saved)
             if create_graph:
                 saved = saved_tensors(node)
@@ -160,7 +160,7 @@ class Sweep:
         rule = node.pullback if watch is None else watch.backward
         if not is_ours(node.prim):
             grads = rule(node, g, saved, edges)
-        elif watch is None and not create_graph and (recorder := trace_hooks.recorder()) is not None:
+        elif watch is None and not create_graph and (recorder := trace_hooks.current_recorder()) is not None:
             grads = at_users_line(recorder.pull_back, node, g, saved, edges, self.freed)
         else:
             grads = at_users_line(rule, node, g, saved, edges)

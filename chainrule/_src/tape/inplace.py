@@ -124,7 +124,7 @@ def write_result(tensor: Tensor, result: Tensor, op: str) -> Tensor:
         data[...] = new
         note_write(data, op, errors.user_line())
     else:
-        if (recorder := trace_hooks.recorder()) is not None:
+        if (recorder := trace_hooks.current_recorder()) is not None:
             recorder.check_shared(tensor)
             if recorder.is_buffer(tensor) and (result._edge is not None or level_of(new) > level_of(data)):
                 raise errors.written_into_plain_array(op, tensor)  # as eager code does

@@ -46,7 +46,7 @@ def number_item(holder: Params, name: str, at: int | None = None) -> Any:
         return None
     if not trace_hooks.is_tracing():
         return holder[name] if at is None else holder[name][at]
-    return wrap(trace_hooks.recorder().element(source, value))
+    return wrap(trace_hooks.current_recorder().element(source, value))
 
 
 def number_part(holder: Params, name: str, at: int) -> Any:

@@ -111,7 +111,7 @@ class Trace:
         self.hidden: Collection[Any] = ()
         self.aux = None
         if ACTIVE_MODES:
-            outer, before, recorder = LOCAL.mode, LOCAL.traced, trace_hooks.recorder()
+            outer, before, recorder = LOCAL.mode, LOCAL.traced, trace_hooks.current_recorder()
             try:
                 if recorder is not None:
                     recorder.depth += 1
