@@ -16,12 +16,12 @@ __all__ = ["current_accelerator", "device_count", "is_available"]
 
 def is_available() -> bool:
     """Return whether CuPy is installed and finds a GPU."""
-    return gpu.count() > 0
+    return gpu.device_count() > 0
 
 
 def device_count() -> int:
     """Return the number of GPUs."""
-    return gpu.count()
+    return gpu.device_count()
 
 
 def current_accelerator(check_available: bool = False) -> device | None:

@@ -216,7 +216,7 @@ class __array_namespace_info__:
 
     def devices(self) -> list[str]:
         """Return all devices."""
-        return ["cpu", *[f"cuda:{number}" for number in range(gpu.count())]]
+        return ["cpu", *[f"cuda:{number}" for number in range(gpu.device_count())]]
 
     def default_dtypes(self, *, device: DeviceLike = None) -> Any:
         """Return the default dtypes by kind."""

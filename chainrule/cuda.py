@@ -35,12 +35,12 @@ __all__ = [
 
 def is_available() -> bool:
     """Return whether CuPy is installed and finds a GPU."""
-    return gpu.count() > 0
+    return gpu.device_count() > 0
 
 
 def device_count() -> int:
     """Return the number of GPUs."""
-    return gpu.count()
+    return gpu.device_count()
 
 
 def is_initialized() -> bool:
@@ -74,7 +74,7 @@ def current_device() -> int:
 
 def set_device(device: DeviceLike) -> None:
     """Set the current GPU, on which new tensors on "cuda" are created."""
-    gpu.device(_number(device)).use()
+    gpu.cupy_device(_number(device)).use()
 
 
 def get_device_name(device: DeviceLike = None) -> str:
@@ -84,7 +84,7 @@ def get_device_name(device: DeviceLike = None) -> str:
 
 def _properties(device: DeviceLike) -> Any:
     number = _number(device)
-    return gpu.library().cuda.runtime.getDeviceProperties(number)
+    return gpu.cupy_module().cuda.runtime.getDeviceProperties(number)
 
 
 def get_device_capability(device: DeviceLike = None) -> tuple[int, int]:
@@ -95,7 +95,7 @@ def get_device_capability(device: DeviceLike = None) -> tuple[int, int]:
 
 def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
     """Return the free bytes and all bytes of a GPU."""
-    free, total = gpu.device(_number(device)).mem_info
+    free, total = gpu.cupy_device(_number(device)).mem_info
     return int(free), int(total)
 
 
@@ -110,17 +110,17 @@ def memory_reserved(device: DeviceLike = None) -> int:
 
 
 def _pooled(method: str, device: DeviceLike) -> int:
-    if not gpu.count():
+    if not gpu.device_count():
         return 0
-    with gpu.device(_number(device)):
-        return int(getattr(gpu.library().get_default_memory_pool(), method)())
+    with gpu.cupy_device(_number(device)):
+        return int(getattr(gpu.cupy_module().get_default_memory_pool(), method)())
 
 
 def empty_cache() -> None:
     """Free the unused memory of CuPy's pools. Without a GPU it does nothing."""
-    if gpu.count():
-        gpu.library().get_default_memory_pool().free_all_blocks()
-        gpu.library().get_default_pinned_memory_pool().free_all_blocks()
+    if gpu.device_count():
+        gpu.cupy_module().get_default_memory_pool().free_all_blocks()
+        gpu.cupy_module().get_default_pinned_memory_pool().free_all_blocks()
 
 
 def synchronize(device: DeviceLike = None) -> None:
@@ -129,18 +129,18 @@ def synchronize(device: DeviceLike = None) -> None:
     Raises:
         RuntimeError: there is no GPU.
     """
-    gpu.device(_number(device)).synchronize()
+    gpu.cupy_device(_number(device)).synchronize()
 
 
 def manual_seed(seed: int) -> None:
     """Seed the random numbers of the current GPU. Without a GPU it does nothing."""
-    if gpu.count():
-        gpu.seed(seed, [gpu.current()])
+    if gpu.device_count():
+        gpu.seed_generators(seed, [gpu.current_device()])
 
 
 def manual_seed_all(seed: int) -> None:
     """Seed the random numbers of all GPUs. Without a GPU it does nothing."""
-    gpu.seed(seed, range(gpu.count()))
+    gpu.seed_generators(seed, range(gpu.device_count()))
 
 
 show(globals())

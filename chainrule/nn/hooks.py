@@ -13,7 +13,7 @@ from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.interpreters.trace_types import Unrecordable
 from chainrule._src.messages import errors
 from chainrule._src.ops.creation import zeros_like
-from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.function import Function
 
@@ -54,7 +54,7 @@ class BackwardHooks:
     """The backward hooks of one call. Pre-hooks get the output gradients; hooks get the input and output gradients."""
 
     def __init__(self, module: object, pre_hooks: list[AnyFunction], hooks: list[AnyFunction]) -> None:
-        if LOCAL.recorder is not None:
+        if trace_hooks.is_tracing():
             raise Unrecordable("a module that it calls has backward hooks: remove the hooks, or leave the module out")
         self.module, self.pre_hooks, self.hooks = module, pre_hooks, hooks
         self.grad_outputs: Gradients | None = None

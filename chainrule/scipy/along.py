@@ -11,7 +11,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, recorded_as_numpy
 from chainrule._src.arrays.types import AnyArray, AnyFunction
-from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
 from chainrule.scipy.derivatives import scipy_module
@@ -25,7 +25,7 @@ def is_differentiated(x: object) -> bool:
 
 def record_call(function: AnyFunction, *args: object, **options: object) -> Any:
     """Record a call of SciPy's function while a function is compiled; return None if it cannot be recorded."""
-    return None if LOCAL.recorder is None else recorded_as_numpy(function, "", args, options)
+    return recorded_as_numpy(function, "", args, options) if trace_hooks.is_tracing() else None
 
 
 def linear_along_axis(

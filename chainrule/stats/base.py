@@ -21,7 +21,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, Params
 from chainrule._src.ops.incomplete import log_of_share
 from chainrule._src.ops.random import Generator, _drawn
 from chainrule._src.ops.scipy_special import NAMES
-from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.protocol import ArrayLike, strip_derivatives
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule.stats.operands import (
@@ -52,8 +52,7 @@ def draw(name: str, parameters: Any, size: Any, random_state: Seed, *others: Any
         RuntimeError: a parameter is batched by ``vmap``.
     """
     values = [concrete_values(x) for x in parameters]
-    if LOCAL.recorder is not None:
-        LOCAL.recorder.register_generator(None)  # raises: this program cannot be recorded
+    trace_hooks.register_generator(None)  # raises: this program cannot be recorded
     if any(value is None for value in values):
         raise RuntimeError(
             f"{name}.rvs inside vmap would draw with parameters that differ between the examples: draw outside of it, or use "

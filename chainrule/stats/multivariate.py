@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, IntoArray, Seed, TensorLike
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.levels import STACK
-from chainrule._src.tape.modes import LOCAL
 from chainrule.stats.base import Frozen, NamedDistribution, inf, random_state_of, sc
 from chainrule.stats.densities import LOG_2, LOG_2PI, LOG_PI
 from chainrule.stats.operands import as_scalar, choose, concrete_values, known_true, operands, without_derivatives
@@ -63,8 +63,7 @@ class DiscreteMultivariate(Multivariate):
 
 def _sampling_values(name: str, *parameters: Any) -> list[Any]:
     """Return the parameters' concrete values, for sampling with SciPy; raise inside ``vmap``."""
-    if LOCAL.recorder is not None:
-        LOCAL.recorder.register_generator(None)
+    trace_hooks.register_generator(None)
     values = [concrete_values(x) for x in parameters]
     if any(value is None for value in values) or any(level.size is not None for level in STACK.levels):
         raise RuntimeError(f"{name}.rvs cannot draw inside vmap: draw outside of it")

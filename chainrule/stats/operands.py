@@ -13,7 +13,7 @@ from chainrule._src.api.array import Array, as_tensors
 from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.arrays.types import AnyArray, DTypeLike, IntoArray, TensorLike
 from chainrule._src.ops.incomplete import as_dtype
-from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.protocol import ArrayLike, check_kinds
 from chainrule._src.tape.tensor import Tensor
 
@@ -56,7 +56,7 @@ def concrete_values(x: AnyArray) -> Any:
         x = as_tensors(x)._raw
     if isinstance(x, ArrayLike):
         return x.concrete()
-    return x if isinstance(x, (np.ndarray, np.generic)) and LOCAL.recorder is None else None
+    return x if isinstance(x, (np.ndarray, np.generic)) and not trace_hooks.is_tracing() else None
 
 
 def known_true(condition: Any) -> bool:

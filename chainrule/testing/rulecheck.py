@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule.testing.case import Case
 from chainrule.testing.check_batches import check_batch, check_batched_derivatives
@@ -39,8 +40,10 @@ CHECKS: dict[str, Callable[[Case], None]] = {
     "formula": check_formula,
     "moves": check_moves,
     "saves": check_saves,
-    "face": check_function,
+    "public_function": check_function,
 }
+#: former names of checks
+_RENAMED = {"face": "public_function"}
 
 
 def accepts_complex(prim: Primitive) -> bool:
@@ -90,10 +93,18 @@ def rulecheck(prim: Primitive, checks: Iterable[str] | None = None, samples: Ite
     >>> rulecheck(TABLE["tanh"])
     """
     prim = getattr(prim, "row", prim)
-    chosen = [CHECKS[name] for name in (CHECKS if checks is None else checks)]
+    chosen = [CHECKS[_current_name(name)] for name in (CHECKS if checks is None else checks)]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)
         for sample in every_sample(prim) if samples is None else samples:
             case = Case(prim, sample)
             for check in chosen:
                 check(case)
+
+
+def _current_name(name: str) -> str:
+    """Return the name of a check; warn for a former name."""
+    if name not in _RENAMED:
+        return name
+    errors.warn(f"the check {name!r} of rulecheck is deprecated; use {_RENAMED[name]!r}", DeprecationWarning)
+    return _RENAMED[name]

@@ -441,3 +441,10 @@ def test_a_gradient_of_the_wrong_shape_is_refused(run: Any) -> None:
         RuntimeError, match=r"squares: the JVP for 'x' returned shape \(3, 2\), but the result has shape"
     ):
         cr.jvp(squares, (x,), (x,))
+
+
+def test_a_former_name_of_a_check_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="public_function"):
+        rulecheck(TABLE["tanh"], ["face"])
+    with pytest.raises(KeyError, match="faces"):
+        rulecheck(TABLE["tanh"], ["faces"])

@@ -106,7 +106,7 @@ def _nothing_computed() -> Iterator[None]:
 
 
 def _cupy(x: Any) -> Any:
-    return gpu.library().asarray(x)
+    return gpu.cupy_module().asarray(x)
 
 
 def _sparse(x: Any) -> Any:
@@ -135,7 +135,7 @@ KINDS = {
     for kind in (
         Kind("Dask", "dask.array", _CHUNKS, lambda x: x.compute(scheduler="synchronous"), _nothing_computed),
         Kind("sparse", "sparse", (_sparse,), _read_sparse, dense=True),
-        Kind("CuPy", "cupy", (_cupy,), lambda x: x.get(), mixes=False, why_not=gpu.why_not),
+        Kind("CuPy", "cupy", (_cupy,), lambda x: x.get(), mixes=False, why_not=gpu.why_unavailable),
         Kind("unyt", "unyt", (_unyt,), _read_unyt, own_errors=("unyt",), dense=True),
     )
 }

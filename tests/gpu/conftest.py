@@ -24,4 +24,4 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         gpu._import_cupy.cache_clear()
         yield standin.cupy
     gpu._import_cupy.cache_clear()
-    gpu.seed(0)
+    gpu.seed_generators(0)

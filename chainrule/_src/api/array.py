@@ -34,6 +34,7 @@ from chainrule._src.arrays.types import (
 )
 from chainrule._src.messages import errors
 from chainrule._src.messages.source_locations import PACKAGE
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.foreign_operands import (
     PANDAS_PRIORITY,
@@ -43,7 +44,6 @@ from chainrule._src.tape.foreign_operands import (
     raise_to_defer,
     reraise_error_caught_by_scipy,
 )
-from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule._src.tape.overriding import PLAIN, call_override, iterate_operands, overriding_arguments
 from chainrule._src.tape.protocol import (
     CALLBACKS,
@@ -142,8 +142,8 @@ class Array(ArrayMethods):
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """``Array``; while a function is recorded, the type that the array stands for, so that ``isinstance`` works in user code."""
-        if ACTIVE_MODES and LOCAL.recorder is not None and not _getframe(1).f_code.co_filename.startswith(PACKAGE):
-            return LOCAL.recorder.eager_type(self._tensor._raw) or Array
+        if trace_hooks.is_tracing() and not _getframe(1).f_code.co_filename.startswith(PACKAGE):
+            return trace_hooks.eager_type(self._tensor._raw) or Array
         return Array
 
     @property
@@ -189,7 +189,7 @@ class Array(ArrayMethods):
     # -- NumPy's protocols ----------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
-        if ACTIVE_MODES and LOCAL.recorder is not None:
+        if trace_hooks.is_tracing():
             if ufunc is np.power and out is None and type(inputs[0]) is ndarray and is_operator(_getframe(1), "pow"):
                 found = recorded_operator(operator.pow, True, *inputs)
             else:
@@ -215,7 +215,9 @@ class Array(ArrayMethods):
     def __array__(self, dtype: NumpyDType | None = None, copy: bool | None = None) -> ndarray:
         if defers_to_operand():
             return no_array()
-        recorded = LOCAL.recorder is not None and LOCAL.recorder.plain  # the recorder must record the conversion
+        recorded = (
+            trace_hooks.is_tracing() and trace_hooks.current_recorder().plain
+        )  # the recorder must record the conversion
         if (
             (dtype is None or np.dtype(dtype) == _OBJECT)
             and (recorded or not is_plain(self))
@@ -234,7 +236,7 @@ class Array(ArrayMethods):
             raise ValueError("Unable to avoid copy while creating an array as requested: it has another dtype.")
         array = self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
         return (
-            LOCAL.recorder.export_array(self._tensor, array)
+            trace_hooks.current_recorder().export_array(self._tensor, array)
             if recorded and not copy and array.dtype == self.dtype
             else array
         )
@@ -245,9 +247,9 @@ class Array(ArrayMethods):
         for index in np.ndindex(shape):
             holder[index] = element = self[index] if shape else self
             if notify:
-                LOCAL.recorder.boxed[id(element._tensor)] = element._tensor
+                trace_hooks.current_recorder().boxed[id(element._tensor)] = element._tensor
         if notify:
-            LOCAL.recorder.object_arrays.append((holder, holder.copy()))
+            trace_hooks.current_recorder().object_arrays.append((holder, holder.copy()))
         return holder
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
@@ -273,8 +275,7 @@ class Array(ArrayMethods):
             raise TypeError(
                 f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
             )
-        recorder = LOCAL.recorder
-        if self.shape and recorder is not None and recorder.eager_type(self._tensor._raw) is ndarray:
+        if self.shape and trace_hooks.eager_type(self._tensor._raw) is ndarray:
             float(np.ones(self.shape))  # raises or not, depending on NumPy's version
         if not step and has_derivative(self):
             if written := errors.written_to_buffer(self):
@@ -301,7 +302,7 @@ class Array(ArrayMethods):
         return math.ceil(self._rounded("math.ceil()"))
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        if ndigits is not None and ACTIVE_MODES and LOCAL.recorder is not None:
+        if ndigits is not None and trace_hooks.is_tracing():
             found = recorded_operator(round, False, self, ndigits)
             if found is not None:
                 return found
@@ -309,8 +310,7 @@ class Array(ArrayMethods):
 
     def _rounded(self, what: str) -> float:
         """Return the element as a float, to compute a step function of it. NumPy also calls these methods in object arrays."""
-        if LOCAL.recorder is not None:
-            LOCAL.recorder.check_unboxed(self._tensor)
+        trace_hooks.check_unboxed(self._tensor)
         return self._number(what, step=True)
 
     def __index__(self) -> int:
@@ -508,7 +508,7 @@ def as_arrays(x: object) -> Any:
 
 def _shows_array(view: Tensor) -> bool:
     """Return whether the base of a view is a 0-d array, not a scalar, in recorded plain code."""
-    return LOCAL.recorder is not None and LOCAL.recorder.is_array(view._view.base._raw)
+    return trace_hooks.is_array(view._view.base._raw)
 
 
 # Functions that write into their first argument, and the check to call before each write.
@@ -518,18 +518,18 @@ WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
 def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     """Call a NumPy function on Arrays, with NumPy's own signature."""
     numpy_error = None
-    if ACTIVE_MODES and LOCAL.recorder is not None and function not in WRITERS:
+    if trace_hooks.is_tracing() and function not in WRITERS:
         found = recorded_as_numpy(function, "", args, kwargs, _out_of(function, args, kwargs))
         if found is not None:
             return found
-        numpy_error, LOCAL.recorder.numpy_error = LOCAL.recorder.numpy_error, None
+        numpy_error, trace_hooks.current_recorder().numpy_error = trace_hooks.current_recorder().numpy_error, None
     ours = FUNCTIONS.get(function) or implementation_of(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
-        if LOCAL.recorder is not None and type(args[0]) is Array:
-            LOCAL.recorder.check_not_scalar(args[0]._tensor._raw)
+        if trace_hooks.is_tracing() and type(args[0]) is Array:
+            trace_hooks.current_recorder().check_not_scalar(args[0]._tensor._raw)
         if function is np.copyto and len(args) > 1 and _is_same(args[0], args[1]):
             return None  # NumPy also checks this before it checks for writeability
-        if LOCAL.recorder is not None and function is not np.copyto and _recorded_writer(function, args, kwargs):
+        if trace_hooks.is_tracing() and function is not np.copyto and _recorded_writer(function, args, kwargs):
             return None
         if type(args[0]) is Array:
             WRITERS[function](args[0]._tensor, f"np.{function.__name__}")
@@ -547,8 +547,8 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
         raise errors.of_shapes(error, function.__name__, list(args)) from error.__cause__
     if numpy_error is not None:  # plain code would raise it
         raise numpy_error
-    if ACTIVE_MODES and LOCAL.recorder is not None:
-        LOCAL.recorder.check_view(function, result)
+    if trace_hooks.is_tracing():
+        trace_hooks.current_recorder().check_view(function, result)
     if out is None:
         return result if mixed else as_arrays(result)
     target = next(x for x in (kwargs.get("out"), *args) if x is out or (type(x) is Array and x._tensor is out))
@@ -633,7 +633,7 @@ def recorded_as_numpy(function: AnyFunction, method: str, args: Any, kwargs: Par
     Args:
         out: the targets of the write; not among the keywords of a ufunc.
     """
-    recorder = LOCAL.recorder
+    recorder = trace_hooks.current_recorder()
     if method == "at":
         return None
     if out is not None:
@@ -652,17 +652,17 @@ def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kw
     targets = out if type(out) is tuple else (out,)
     if not all([type(target) is Array for target in targets]):
         return None
-    if any([LOCAL.recorder.eager_type(target._tensor._raw) not in (None, ndarray) for target in targets]):
+    if any([trace_hooks.eager_type(target._tensor._raw) not in (None, ndarray) for target in targets]):
         raise TypeError("return arrays must be of ArrayType")
     ufunc = method == "__call__"
     raw = _recorded((args, {**kwargs, "out": out} if method else kwargs, targets))
-    if raw is None or not LOCAL.recorder.are_plain(raw):
+    if raw is None or not trace_hooks.current_recorder().are_plain(raw):
         return None
-    if ufunc and not kwargs and LOCAL.recorder.computes_alike(function, raw[0], raw[2]):
+    if ufunc and not kwargs and trace_hooks.current_recorder().computes_alike(function, raw[0], raw[2]):
         return None
     if method:
         function = getattr(function, method)
-    found = LOCAL.recorder.record_write(function, *raw)
+    found = trace_hooks.current_recorder().record_write(function, *raw)
     for target, values in zip(targets, found if type(found) is tuple else (found,), strict=True):
         target[...] = array_of(wrap(values))
     return out[0] if type(out) is tuple and len(out) == 1 else out
@@ -670,7 +670,7 @@ def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kw
 
 def recorded_setitem(x: Array, index: Index, value: object) -> bool:
     """Record ``x[index] = value`` as a call of NumPy's, where NumPy's result depends on values. Return whether it was recorded."""
-    recorder, raw = LOCAL.recorder, x._tensor._raw
+    recorder, raw = trace_hooks.current_recorder(), x._tensor._raw
     if recorder.is_scalar(raw):
         raise TypeError(f"'numpy.{raw.dtype.type.__name__}' object does not support item assignment")
     if recorder.eager_type(raw) is float:
@@ -689,9 +689,9 @@ def _recorded_writer(function: AnyFunction, args: tuple[Any, ...], kwargs: Param
     """Record a call of a function that writes into its first argument; False if chainrule's own code must run."""
     target = args[0]
     raw = _recorded((args, kwargs)) if type(target) is Array else None
-    if raw is None or not LOCAL.recorder.are_plain(raw):
+    if raw is None or not trace_hooks.current_recorder().are_plain(raw):
         return False
-    target[...] = array_of(wrap(LOCAL.recorder.record_write(function, *raw, raw[0][:1])))
+    target[...] = array_of(wrap(trace_hooks.current_recorder().record_write(function, *raw, raw[0][:1])))
     return True
 
 
@@ -706,7 +706,7 @@ def _out_of(function: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> Any
 
 def recorded_operator(operation: AnyFunction, special: bool, *operands: object) -> Any:
     """Do the same as ``recorded_as_numpy`` for an operator, which differs from its ufunc for floats, scalars, some exponents."""
-    recorder = LOCAL.recorder
+    recorder = trace_hooks.current_recorder()
     warns = any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
     if not recorder.weak and not special and not warns:
         return None
@@ -731,7 +731,7 @@ def is_operator(frame: Any, name: str) -> bool:
 
 def with_strong_floats(ufunc: np.ufunc, operands: tuple[TensorLike, ...]) -> Any:
     """Return ufunc operands with Python floats as arrays of the dtype that NumPy gives them, where a derivative is taken."""
-    recorder = LOCAL.recorder
+    recorder = trace_hooks.current_recorder()
     if not recorder.weak:
         return operands
     raws = [x._tensor._raw if type(x) is Array else x for x in operands]
@@ -746,16 +746,20 @@ def recorded_in_place(
 ) -> bool:
     """Record ``x op= y`` as an in-place operation: NumPy may round differently if the result overwrites an operand."""
     raw = x._tensor._raw
-    raw = _recorded((x, y)) if raw.shape or LOCAL.recorder.is_array(raw) else None
-    if raw is None or not LOCAL.recorder.are_plain(raw) or LOCAL.recorder.computes_alike(ufunc, raw, raw[:1]):
+    raw = _recorded((x, y)) if raw.shape or trace_hooks.is_array(raw) else None
+    if (
+        raw is None
+        or not trace_hooks.current_recorder().are_plain(raw)
+        or trace_hooks.current_recorder().computes_alike(ufunc, raw, raw[:1])
+    ):
         return False
-    x[...] = array_of(wrap(LOCAL.recorder.record_write(operation, raw, {}, raw[:1])))
+    x[...] = array_of(wrap(trace_hooks.current_recorder().record_write(operation, raw, {}, raw[:1])))
     return True
 
 
 def _carry_derivatives(operands: Iterable[object]) -> bool:
     """Return whether an operand obviously carries a derivative, so that ``_recorded`` would give None."""
-    for x in () if LOCAL.recorder.boxed else operands:
+    for x in () if trace_hooks.current_recorder().boxed else operands:
         if isinstance(x, Array):
             if x._tensor._edge is not None:
                 return True
@@ -772,9 +776,9 @@ def _recorded(x: Any) -> Any:
         return _recorded(array_of(x)) if isinstance(x, Tensor) else x
     if kind is Array:
         tensor = x._tensor
-        LOCAL.recorder.check_unboxed(tensor)
+        trace_hooks.check_unboxed(tensor)
         if type(tensor._raw) is ndarray:
-            LOCAL.recorder.lift(tensor)
+            trace_hooks.lift(tensor)
         return tensor._raw if tensor._edge is None else None
     if kind is tuple or kind is list:
         items = [_recorded(item) if type(item) in _HOLDERS else item for item in x]
@@ -792,7 +796,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Par
     if method == "__call__":
         operands = [FUNCTIONS[np.array](x) if type(x) in (list, tuple) and holds(x, Tensor) else x for x in operands]
     if method == "at":
-        if LOCAL.recorder is not None and _recorded_writer(ufunc.at, inputs, kwargs):
+        if trace_hooks.is_tracing() and _recorded_writer(ufunc.at, inputs, kwargs):
             return None
         if type(inputs[0]) is Array:
             return _write_at(ufunc, inputs[0]._tensor, operands)

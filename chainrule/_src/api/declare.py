@@ -13,10 +13,11 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from chainrule._src.api.array import takes_arrays
+from chainrule._src.api.dispatch_cache import with_cached_dispatch
 from chainrule._src.api.functions import public_function
 from chainrule._src.api.in_place import DIRECT, becomes_view, store_out
 from chainrule._src.api.in_place import in_place as write_in_place
-from chainrule._src.api.operations import in_place_operation, with_cached_dispatch, with_fast_path
+from chainrule._src.api.operations import in_place_operation, with_fast_path
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.rules.registry import DEFERRED, OpRegistry

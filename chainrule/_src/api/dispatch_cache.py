@@ -1,15 +1,18 @@
-"""Build entries of the dispatch cache: which primitives a NumPy function applies to which values, with which parameters.
+"""Functions with cached dispatch, and the entries of the cache: which primitives a function applies, with which parameters.
 
-``ops.array`` wraps the functions with cached dispatch.
+``declare`` wraps functions of tensors, and ``ops.array`` wraps functions of Arrays. The primitives and parameters of a function with
+cached dispatch depend on shapes and static arguments only. ``native/operation.c`` calls ``make_entry`` after a call, and replays the entry
+in later calls with the same cache key.
 
-A function declared ``by_shape`` depends on shapes and static arguments only. At the second call with a cache key, ``make_call_entry``
-runs the function again under a watch. C then replays the recorded steps (``native/dispatch_cache.c``), and the result is compared with
-Python's. If they agree in all respects, later calls with this key are replayed.
+At the first call of a function of tensors, its entry is read from the nodes of the results, each of which one primitive made. A function of
+Arrays may apply several primitives. At the second call, the function runs again under a watch, C replays the recorded steps, and the entry
+is valid if both results agree in all respects.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,7 @@ from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.any_array import scalar_to_array
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.tape.eager import LOOPS
-from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, MODES
+from chainrule._src.tape.modes import grad_mode, is_recording
 from chainrule._src.tape.node import Leaf, Node
 from chainrule._src.tape.protocol import BY_SHAPE
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -28,6 +31,7 @@ from chainrule._src.tape.view import View, has_origin
 ndarray = np.ndarray
 _STATIC = (int, float, bool, complex, str, slice, type(None), type(Ellipsis), np.dtype, type)
 _INTO = frozenset({"out", "where", "dtype"})
+_TRIAL_SIZE = 65536  # number of elements up to which a function runs again if its results were not recorded
 
 
 class _StepRecorder(Watch):
@@ -54,51 +58,162 @@ class _StepRecorder(Watch):
         super().recorded(node)
 
 
-def cached_by_shape(call: Any) -> Any:
-    """Return a method of Arrays that depends on shapes and static arguments only, with cached dispatch."""
-    return (
-        call
-        if LOOPS is None
-        else functools.update_wrapper(LOOPS.Operation(call, LOOPS.CACHED_METHOD, make_entry=make_call_entry), call)
-    )
-
-
-def functions_cached_by_shape(call: Any) -> Any:
-    """Return ``__array_function__`` with cached dispatch for the functions in ``BY_SHAPE``."""
-    return (
-        call
-        if LOOPS is None
-        else functools.update_wrapper(
-            LOOPS.Operation(call, LOOPS.ARRAY_FUNCTION, table=BY_SHAPE, make_entry=make_call_entry), call
-        )
-    )
-
-
-def make_call_entry(
-    call: AnyFunction,
-    args: tuple[object, ...],
-    names: tuple[str, ...] | None,
-    operands: tuple[AnyArray, ...],
-    result: Array | None,
-) -> tuple[Any, ...] | None:
-    """Return the dispatch cache entry of a call, in the format of ``native/dispatch_cache.c``; None if a replay would differ.
+def with_cached_dispatch(call: Any, *, arrays: bool = False) -> Any:
+    """Return a function with cached dispatch.
 
     Args:
-        names: the names of the keyword arguments, which come last.
-        operands: the tensors and plain arrays among the arguments.
-        result: the result of the call. None for a call in a trace: the operation ``call`` is called with arrays instead of
-            traced values, and gets its entry from that call.
+        arrays: its operands are Arrays and plain arrays, and its result is an Array. Otherwise its operands are the tensors in its first
+            argument, and the cache serves contiguous tensors of floats.
     """
-    if result is None:
-        plain = [_without_trace(x) for x in args]
-        count = len(args) - len(names or ())
-        with np.errstate(all="ignore"):
-            call(*plain[:count], **dict(zip(names or (), plain[count:], strict=True)))
+    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, LOOPS.CACHED, arrays), call)
+
+
+def protocol_with_cached_dispatch(call: Any) -> Any:
+    """Return ``__array_function__`` with cached dispatch for the functions in ``BY_SHAPE``."""
+    return (
+        call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, LOOPS.CACHED, True, BY_SHAPE), call)
+    )
+
+
+def make_entry(
+    call: AnyFunction,
+    args: Sequence[Any],
+    names: tuple[str, ...] | None,
+    operands: Sequence[Any],
+    result: object,
+    arrays: bool,
+) -> tuple[Any, ...] | None:
+    """Return the dispatch cache entry of a call, in the format of ``native/dispatch_cache.c``; None if there is none.
+
+    Args:
+        args: the arguments. The last ones are keyword arguments.
+        names: the names of the keyword arguments.
+        operands: the different tensors and plain arrays among the arguments.
+        result: the result of the call.
+        arrays: as for ``with_cached_dispatch``.
+    """
+    count = len(args) - len(names or ())
+    keywords = dict(zip(names or (), args[count:], strict=True))
+    if arrays:
+        options = args[4] if len(args) == 5 and type(args[4]) is dict else keywords
+        if type(result) is not Array or not _INTO.isdisjoint(options):
+            return None
+        return _entry_of_array(functools.partial(call, *args[:count], **keywords), operands, result._tensor)
+    was_recorded = is_recording() and any([x._edge is not None for x in operands])
+    if not was_recorded or (type(result) is tuple and any([has_origin(x) for x in operands])):
+        if sum([x._raw.size for x in operands]) > _TRIAL_SIZE:
+            return None
+        substitutes = {id(x): _ones_like(x) for x in operands}
+        args = _map_tensors(lambda x: substitutes[id(x)], args)
+        try:
+            with grad_mode(True), np.errstate(all="ignore"):  # warnings were shown by the first call
+                result = call(*args[:count], **keywords)
+        except RuntimeError:  # for example, from a function that writes into its argument
+            return None
+    first = args[0]
+    return _entry_of_tensors(list(first) if type(first) is tuple else first, result)
+
+
+def call_with_arrays(operation: AnyFunction, args: tuple[object, ...], names: tuple[str, ...] | None) -> None:
+    """Call an operation with arrays instead of traced values, outside of their trace. It stores the entry of the call."""
+    args = _map_tensors(_without_trace, args)
+    count = len(args) - len(names or ())
+    with np.errstate(all="ignore"):
+        operation(*args[:count], **dict(zip(names or (), args[count:], strict=True)))
+
+
+if LOOPS is not None:
+    LOOPS.connect_dispatch_cache(make_entry, call_with_arrays)
+
+
+def _map_tensors(function: AnyFunction, x: Any) -> Any:
+    """Return an argument in which each tensor is replaced by the result of a function."""
+    if type(x) is Array:
+        array = object.__new__(Array)
+        array._tensor = function(x._tensor)
+        return array
+    if type(x) is Tensor:
+        return function(x)
+    if type(x) is tuple or type(x) is list:
+        return type(x)([_map_tensors(function, item) for item in x])
+    return {name: _map_tensors(function, item) for name, item in x.items()} if type(x) is dict else x
+
+
+def _ones_like(x: Tensor) -> Tensor:
+    """Return a tensor that requires grad, of equal shape and dtype."""
+    tensor = wrap(np.ones(x._raw.shape, x._raw.dtype))
+    tensor._edge = Leaf(tensor)
+    return tensor
+
+
+def _without_trace(x: Tensor) -> Tensor:
+    """Return a tensor of the array of a traced value, with a history and a base if it has them."""
+    if type(x._raw) is ndarray:
+        return x
+    tensor = wrap(x._raw.array)
+    if x._edge is not None:
+        tensor._edge = Leaf(tensor)
+    if x._view is not None:
+        tensor._view = View(_without_trace(x._view.base), (), x._view.origin)
+    return tensor
+
+
+# -- functions of tensors --------------------------------------------------------------------------------------------
+
+
+def _entry_of_tensors(first: Any, result: Any) -> tuple[Any, ...] | None:
+    """Return the entry of a function whose results are made by one primitive each, from the tensors of its first argument.
+
+    Several results are views of one tensor.
+    """
+    if type(result) is not tuple:
+        step = _step_of_node(first, result)
+        return None if step is None else ((step,), False, "")
+    steps = [_step_of_node(first, x) for x in result]
+    if type(first) is list or not steps or any([step is None or not step[0].view for step in steps]):
         return None
-    tensor = result._tensor if type(result) is Array else None
-    keywords = dict(zip(names, args[len(args) - len(names) :], strict=True)) if names else {}
-    options = args[4] if len(args) == 5 and type(args[4]) is dict else keywords
-    if type(tensor) is not Tensor or type(tensor._edge) is not Node or not _records() or not _INTO.isdisjoint(options):
+    origins, order = [x._view.origin for x in result], [x._edge.seq for x in result]
+    if not all([type(origin) is tuple for origin in origins]) or order != sorted(order):
+        return None
+    return tuple(steps), False, tuple(origins)
+
+
+def _step_of_node(first: Any, result: Any) -> tuple[Any, ...] | None:
+    """Return the step of the node of a result; None if the node is not that of one primitive of the given tensors."""
+    several = type(first) is list
+    tensors = first if several else [first]
+    node = result._edge if type(result) is Tensor else None
+    if type(node) is not Node or node.edges != tuple([x._edge for x in tensors]):
+        return None
+    prim, datas = node.prim, [x._raw for x in tensors]
+    values = [*datas, result._raw]
+    if node.pullback is not prim.pullback or not prim.listed or prim.variadic != several:
+        return None
+    if (not several and len(prim.operands) != 1) or any([not any([v is x for x in values]) for v in node.saved]):
+        return None
+    indices: dict[int, int] = {}
+    for x in tensors:
+        indices.setdefault(id(x), len(indices))
+    layout = _layout(datas[0], result._raw) if prim.view and not several else None
+    return prim, node.params, tuple([indices[id(x)] for x in tensors]), layout
+
+
+def _layout(x: Any, view: Any) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
+    """Return shape, strides and offset of a view in an array's memory; None if it is not an ordinary view."""
+    if type(view) is not ndarray or x.strides != np.empty(x.shape, x.dtype).strides:
+        return None
+    offset = view.ctypes.data - x.ctypes.data
+    inside = np.may_share_memory(x, view) and 0 <= offset < max(x.nbytes, 1)
+    same = inside and view is not x and view.dtype == x.dtype and view.flags.writeable == x.flags.writeable and x.size
+    return (view.shape, view.strides, offset) if same else None
+
+
+# -- functions of Arrays ---------------------------------------------------------------------------------------------
+
+
+def _entry_of_array(again: AnyFunction, operands: Sequence[AnyArray], tensor: Tensor) -> tuple[Any, ...] | None:
+    """Return the entry of a function of Arrays, whose result holds this tensor. ``again`` calls the function again."""
+    if type(tensor) is not Tensor or type(tensor._edge) is not Node:
         return None
     if any([tensor is x or tensor._raw is getattr(x, "_raw", x) for x in operands]):
         return None
@@ -106,40 +221,16 @@ def make_call_entry(
         return None
     steps = _StepRecorder()
     with np.errstate(all="ignore"), steps:  # the first call has warned already
-        again = call(*args[: len(args) - len(keywords)], **keywords)
-    entry = _cache_entry(steps, operands, again._tensor)
-    if entry is None or not _records():
+        repeated = again()
+    entry = _recorded_entry(steps, operands, repeated._tensor)
+    if entry is None:
         return None
     with np.errstate(all="ignore"):
         replayed = LOOPS.replay(entry, operands)
     return entry if replayed is not None and _same_history(tensor, replayed, operands) else None
 
 
-def _records() -> bool:
-    """Return whether this thread is in the mode in which operations are recorded, without watches, hooks or a trace."""
-    usual = LOCAL.watch is None and LOCAL.recorder is None and not LOCAL.saved_hooks
-    return not ACTIVE_MODES or (usual and LOCAL.mode is MODES[True, False, False])
-
-
-def _without_trace(x: Any) -> Any:
-    """Return an argument in which each tensor of a traced value is a tensor of its array, with a history and a base if it has them."""
-    if type(x) is Array:
-        array = object.__new__(Array)
-        array._tensor = _without_trace(x._tensor)
-        return array
-    if type(x) is Tensor and type(x._raw) is not ndarray:
-        tensor = wrap(x._raw.array)
-        if x._edge is not None:
-            tensor._edge = Leaf(tensor)
-        if x._view is not None:
-            tensor._view = View(_without_trace(x._view.base), (), x._view.origin)
-        return tensor
-    if type(x) is tuple or type(x) is list:
-        return type(x)([_without_trace(item) for item in x])
-    return {name: _without_trace(item) for name, item in x.items()} if type(x) is dict else x
-
-
-def _cache_entry(steps: _StepRecorder, operands: tuple[AnyArray, ...], end: Tensor) -> tuple[Any, ...] | None:
+def _recorded_entry(steps: _StepRecorder, operands: Sequence[AnyArray], end: Tensor) -> tuple[Any, ...] | None:
     """Return the recorded steps, with value numbers in place of arrays."""
     if not steps.calls or len(steps.nodes) != len(steps.calls) or end._edge is not steps.nodes[-1]:
         return None
@@ -151,7 +242,7 @@ def _cache_entry(steps: _StepRecorder, operands: tuple[AnyArray, ...], end: Tens
         unknown = [x for x in datas if id(x) not in numbers and type(x) not in (int, float)]
         if (unknown and arrays) or not _is_static(params) or type(out) is not ndarray or id(out) in numbers:
             return None
-        entry.append((prim, params, tuple([numbers.get(id(x), (x,)) for x in datas])))
+        entry.append((prim, params, tuple([numbers.get(id(x), (x,)) for x in datas]), None))
         numbers[id(out)] = len(numbers)
     is_number = end._raw is not steps.calls[-1][3] and steps.calls[-1][0].view
     return tuple(entry), is_number, end._view.origin if end._view is not None and type(end._view.origin) is str else ""
@@ -165,7 +256,7 @@ def _is_static(x: object) -> bool:
     return isinstance(x, _STATIC)
 
 
-def _same_history(x: Tensor, y: Tensor, operands: tuple[AnyArray, ...]) -> bool:
+def _same_history(x: Tensor, y: Tensor, operands: Sequence[AnyArray]) -> bool:
     """Return whether two tensors are equal in value, layout and recorded history from the operands."""
     if x._cut is not y._cut or not _same_value(x._raw, y._raw):
         return False

@@ -14,6 +14,7 @@ from chainrule._src.arrays import promotion
 from chainrule._src.arrays.any_array import copy_alike, overlaps_itself
 from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.messages import errors
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.inplace import check_mode, check_writable, on_tape, write_result
 from chainrule._src.tape.modes import LOCAL, grad_mode, is_recording
 from chainrule._src.tape.node import Leaf
@@ -103,8 +104,7 @@ def set_to_view(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Te
         result = move(tensor)
     view = result._view
     if family:
-        if LOCAL.recorder is not None:
-            LOCAL.recorder.check_reshaped(tensor)
+        trace_hooks.check_reshaped(tensor)
         before = wrap(data, edge)
         for member in family:
             member._view.base = before

@@ -12,9 +12,9 @@ LIBRARY = Library(
     "CuPy",
     lambda x: x.get(),
     "{x}.get()",
-    elementwise=gpu.elementwise,
-    call=gpu.call,
-    element=gpu.element,
+    elementwise=gpu.call_elementwise,
+    call=gpu.call_cupy,
+    element=gpu.element_at,
     gpu=lambda x: int(x.device.id),
-    strided=gpu.strided,
+    strided=gpu.strided_view,
 )

@@ -33,7 +33,7 @@ def _import_cupy() -> Any:
         return f"CuPy cannot be imported ({error})"
 
 
-def why_not() -> str:
+def why_unavailable() -> str:
     """Return why no GPU is available; an empty text if one is."""
     cupy = _import_cupy()
     if isinstance(cupy, str):
@@ -44,30 +44,30 @@ def why_not() -> str:
         return f"CuPy finds no GPU ({error})"
 
 
-def count() -> int:
+def device_count() -> int:
     """Return how many GPUs CuPy finds: 0 if it is not installed."""
-    return 0 if why_not() else int(_import_cupy().cuda.runtime.getDeviceCount())
+    return 0 if why_unavailable() else int(_import_cupy().cuda.runtime.getDeviceCount())
 
 
-def library() -> Any:
+def cupy_module() -> Any:
     """Return the module ``cupy``, which must be imported already."""
     return sys.modules["cupy"]
 
 
-def device(number: int) -> Any:
+def cupy_device(number: int) -> Any:
     """Return CuPy's device object of a GPU; as a context manager it makes new arrays there."""
-    return library().cuda.Device(number)
+    return cupy_module().cuda.Device(number)
 
 
-def current() -> int:
+def current_device() -> int:
     """Return the number of the GPU on which new arrays are made."""
-    return int(library().cuda.runtime.getDevice())
+    return int(cupy_module().cuda.runtime.getDevice())
 
 
-def construct(function: str, number: int, *args: object) -> Any:
+def construct_array(function: str, number: int, *args: object) -> Any:
     """Call one of CuPy's array constructors (such as ``zeros``) on a GPU."""
-    with device(number):
-        return getattr(library(), function)(*args)
+    with cupy_device(number):
+        return getattr(cupy_module(), function)(*args)
 
 
 def copy_to(x: Any, gpu: int | None) -> Any:
@@ -76,8 +76,8 @@ def copy_to(x: Any, gpu: int | None) -> Any:
         return x if isinstance(x, ndarray) else x.get()
     if not isinstance(x, ndarray) and x.device.id == gpu:
         return x
-    with device(gpu):
-        return library().array(x)
+    with cupy_device(gpu):
+        return cupy_module().array(x)
 
 
 # -- random numbers ----------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ _SEEDS: dict[int | None, int] = {}  # by GPU number; None: for GPUs without a se
 _SOURCES: dict[int, Any] = {}
 
 
-def seed(value: int, gpus: Iterable[int] | None = None) -> None:
+def seed_generators(value: int, gpus: Iterable[int] | None = None) -> None:
     """Seed the generators of GPUs (None: of all GPUs); they restart at the next draw."""
     if gpus is None:
         _SEEDS.clear()
@@ -98,19 +98,19 @@ def seed(value: int, gpus: Iterable[int] | None = None) -> None:
             _SOURCES.pop(number, None)
 
 
-def draw(method: str, number: int, *args: object) -> Any:
+def draw_random(method: str, number: int, *args: object) -> Any:
     """Call a method of CuPy's random generator on a GPU."""
-    with device(number):
+    with cupy_device(number):
         if number not in _SOURCES:
             value = _SEEDS.get(number, _SEEDS.get(None))
-            _SOURCES[number] = library().random.default_rng(None if value is None else value % 2**63)
+            _SOURCES[number] = cupy_module().random.default_rng(None if value is None else value % 2**63)
         return getattr(_SOURCES[number], method)(*args)
 
 
 # -- differences between CuPy and NumPy --------------------------------------------------------------------------------
 
 
-def call(function: AnyFunction, x: Any, args: tuple[Any, ...], kwargs: Params) -> Any:
+def call_cupy(function: AnyFunction, x: Any, args: tuple[Any, ...], kwargs: Params) -> Any:
     """Call the CuPy counterpart of a NumPy function, on the GPU of the array ``x``.
 
     NumPy arrays among the arguments are constants of a rule (masks, indices, a seed). They are copied to that GPU.
@@ -124,11 +124,11 @@ def call(function: AnyFunction, x: Any, args: tuple[Any, ...], kwargs: Params) -
         if function in _READS:
             _check_indices(args, kwargs)
         if function is np.where and not hasattr(args[0], "device"):  # a bool: CuPy needs an array
-            args = (library().asarray(args[0]), *args[1:])
+            args = (cupy_module().asarray(args[0]), *args[1:])
         if getattr(function, "__name__", "") == "at":
-            return _at(function.__self__.__name__, *args)  # type: ignore[attr-defined]
+            return _ufunc_at(function.__self__.__name__, *args)  # type: ignore[attr-defined]
         if isinstance(function, np.ufunc) and function.__name__.startswith("_"):  # a SciPy ufunc under its public name
-            function = getattr(_special(), function.__name__[1:], function)
+            function = getattr(_special_functions(), function.__name__[1:], function)
         if getattr(function, "__module__", "") != "numpy.linalg":
             return function(*args, **kwargs)
         if function is np.linalg.solve and args[1].ndim > 1:
@@ -140,25 +140,25 @@ def call(function: AnyFunction, x: Any, args: tuple[Any, ...], kwargs: Params) -
 def _broadcast_stacks(a: Any, b: Any) -> tuple[Any, Any]:
     """Broadcast matrices and right-hand sides to one stack shape, because CuPy does not."""
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    broadcast = library().broadcast_to
+    broadcast = cupy_module().broadcast_to
     return broadcast(a, (*stack, *a.shape[-2:])), broadcast(b, (*stack, *b.shape[-2:]))
 
 
 def _on_gpu(x: Any) -> Any:
     kind = type(x)
     if kind is ndarray:
-        return library().asarray(x)
+        return cupy_module().asarray(x)
     if kind is tuple or kind is list:
         return kind([_on_gpu(item) for item in x])
     return {key: _on_gpu(item) for key, item in x.items()} if kind is dict else x
 
 
-def _at(name: str, out: Any, index: Any, values: Any) -> None:
+def _ufunc_at(name: str, out: Any, index: Any, values: Any) -> None:
     """Compute ``np.add.at`` with repeated indices; CuPy supports some dtypes, and others are cast to those.
 
     (CuPy's own dispatch of ``np.add.at`` does not accept a tuple as an index.)
     """
-    cupy = library()
+    cupy = cupy_module()
     at = getattr(cupy, name).at
     if out.dtype.kind != "c" and (out.dtype.itemsize > 2 or out.dtype.kind == "f"):
         return at(out, index, values)
@@ -178,30 +178,30 @@ def _at(name: str, out: Any, index: Any, values: Any) -> None:
     return None
 
 
-def _special() -> Any:
+def _special_functions() -> Any:
     return importlib.import_module("cupyx.scipy.special")
 
 
-def elementwise(function: AnyFunction, *args: Any) -> Any:
+def call_elementwise(function: AnyFunction, *args: Any) -> Any:
     """Call CuPy's counterpart of one of our functions (``erf``, ``i0``), found by its name."""
-    own = getattr(_special(), function.__name__.strip("_"), None)
+    own = getattr(_special_functions(), function.__name__.strip("_"), None)
     if own is None:
         raise NotImplementedError
     with args[0].device:
         return own(*args)
 
 
-def strided(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+def strided_view(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     """Return a strided view of an array's memory."""
-    return library().lib.stride_tricks.as_strided(x, shape, strides)
+    return cupy_module().lib.stride_tricks.as_strided(x, shape, strides)
 
 
 def _check_indices(args: tuple[Any, ...], kwargs: Params) -> None:
     array, index, axis = (*args, *kwargs.values())[:3] if len(args) + len(kwargs) > 2 else (*args[:2], None)
-    _check(index, array.size if axis is None else array.shape[axis], axis or 0)
+    _check_range(index, array.size if axis is None else array.shape[axis], axis or 0)
 
 
-def _check(index: Any, n: int, axis: int) -> None:
+def _check_range(index: Any, n: int, axis: int) -> None:
     if index.size:
         low, high = int(index.min()), int(index.max())
         if low < -n or high >= n:
@@ -211,7 +211,7 @@ def _check(index: Any, n: int, axis: int) -> None:
             )
 
 
-def element(x: Any, index: Any) -> Any:
+def element_at(x: Any, index: Any) -> Any:
     """Return ``x[index]``, after checking that integer arrays are in range.
 
     Raises:
@@ -222,15 +222,15 @@ def element(x: Any, index: Any) -> Any:
         axis = 0
         for part in parts:
             if part is Ellipsis:
-                axis = len(x.shape) - sum(map(_axes, parts)) + axis
+                axis = len(x.shape) - sum(map(_axes_consumed, parts)) + axis
             elif hasattr(part, "dtype") and part.dtype != np.bool_:
-                _check(part, x.shape[axis], axis)
-            axis += _axes(part)
+                _check_range(part, x.shape[axis], axis)
+            axis += _axes_consumed(part)
     with x.device:
         return x[index]
 
 
-def _axes(part: Any) -> int:
+def _axes_consumed(part: Any) -> int:
     """Return how many axes an item of an index consumes."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0

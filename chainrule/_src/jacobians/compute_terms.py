@@ -34,6 +34,7 @@ from chainrule._src.jacobians.terms import Term, Unstructured, Variable, flatten
 from chainrule._src.jacobians.trace import JacobianTrace
 from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import NanFound, NoForwardMode
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL, is_recording
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -267,7 +268,7 @@ def _is_plain(x: object) -> bool:
         if isinstance(tensor, Tensor) and tensor._edge is not None and is_recording():
             return False
         count += data.size
-    return count >= MANY and not STACK.levels and LOCAL.watch is None and LOCAL.recorder is None
+    return count >= MANY and not STACK.levels and LOCAL.watch is None and not trace_hooks.is_tracing()
 
 
 def _term_of_columns(found: AnyArray, source: Variable, shape: tuple[int, ...]) -> Term:

@@ -23,7 +23,8 @@ from chainrule._src.jacobians.operands import as_operand, match_shape
 from chainrule._src.jacobians.ordering import TermBlock
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.messages import errors
-from chainrule._src.tape.modes import LOCAL, is_recording
+from chainrule._src.tape import trace_hooks
+from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.protocol import ArrayLike, strip_derivatives
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.arguments import as_caller_type
@@ -278,7 +279,7 @@ class Jacobian:
                 raise errors.jacobian_of_captured("a SciPy array")
             data, copy = data._raw, True
         if type(data) is not ndarray:
-            if LOCAL.recorder is not None:
+            if trace_hooks.is_tracing():
                 raise errors.jacobian_compiled("prepare_hessian" if self.symmetric else "prepare_jacobian")
             raise errors.jacobian_inside("to_scipy()")
         try:

@@ -119,7 +119,7 @@ class Equation:
         self._factored = [*self._factored[1 - KEPT :], (point, factors)]
         return factors
 
-    def forget(self) -> None:
+    def clear_factors(self) -> None:
         """Clear the cached factors, because values that the function captures may have changed."""
         self._factored = []
 
@@ -271,7 +271,7 @@ def solve_equation(form: Form, args: tuple[object, ...], equation: Equation, fin
     count = len(form.start)
 
     def compute(*operands: Tensor) -> ndarray:
-        equation.forget()
+        equation.clear_factors()
         starts, rest = operands[:count], operands[count:]
         if find is None:
             start = np.concatenate([np.reshape(x._raw, -1) for x in starts]).astype(form.dtype)

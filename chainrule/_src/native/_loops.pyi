@@ -65,18 +65,20 @@ CACHED: int
 ARRAY_UFUNC: int
 IN_PLACE: int
 ASSIGN: int
-CACHED_METHOD: int
-ARRAY_FUNCTION: int
 INDEX: int
 #: bits of ``Operation(discrete=...)``
-BOOL: int
-INT64: int
+DISCRETE_BOOL: int
+DISCRETE_INT64: int
 #: ``Op(reduction=...)``
+NO_REDUCTION: int
 SUM: int
 MEAN: int
 #: ``Op(joins=...)``
+NO_JOIN: int
 CONCATENATE: int
 STACK: int
+#: ``Op(statistic=...)``
+NO_STATISTIC: int
 VARIANCE: int
 DEVIATION: int
 NORM: int
@@ -84,6 +86,7 @@ LOG_SUM_EXP: int
 SCAN_SUM: int
 SCAN_PRODUCT: int
 #: ``Op(batch=...)``
+BATCH_IN_PYTHON: int
 ALIGN: int
 LEADING: int
 #: the maximal number of values that an ``Op`` saves
@@ -91,25 +94,7 @@ MAX_SAVED: int
 
 class Operation:
     python: Callable[..., Any]
-    def __new__(
-        cls,
-        python: Callable[..., Any],
-        form: int,
-        prim: Any = ...,
-        operands: int = ...,
-        number_first: bool = ...,
-        floating: bool = ...,
-        discrete: int = ...,
-        table: Any = ...,
-        make_entry: Callable[..., Any] | None = ...,
-        parameters: dict[str, Any] | None = ...,
-        masks: int = ...,
-        arrays_of_numbers: bool = ...,
-        factor: tuple[str, Operation] | None = ...,
-        label: str | None = ...,
-        direct: bool = ...,
-        assigned: Any = ...,
-    ) -> Operation: ...
+    def __new__(cls, python: Callable[..., Any], form: int, /, *args: Any, **kwargs: Any) -> Operation: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def with_fallback(
         self,
@@ -152,10 +137,11 @@ def connect_error_state(
 def connect_levels(dual: type, batched: type, level: type, primitives: tuple[Any, ...], /) -> None: ...
 def call_in_error_state(function: Callable[..., Any], /, *args: Any) -> Any: ...
 def connect_arrays(array: type, /) -> None: ...
+def connect_dispatch_cache(make_entry: Callable[..., Any], call_with_arrays: Callable[..., Any], /) -> None: ...
 def switch_on(enabled: bool, /) -> bool: ...
 def register_user_object() -> None: ...
 def connect_dispatch(bind: Callable[..., Any], record_unary: Callable[..., Any], /) -> None: ...
-def replay(entry: tuple[Any, ...], operands: tuple[Any, ...], /) -> Any: ...
+def replay(entry: tuple[Any, ...], operands: Sequence[Any], /) -> Any: ...
 def bind(prim: Any, operands: Any, params: dict[str, Any], /) -> Any: ...
 def record_unary(prim: Any, x: Any, params: dict[str, Any], out: Any = ..., /) -> Any: ...
 def new_node(

@@ -1,8 +1,9 @@
-/* The dispatch cache: which ops a NumPy function applies to its arrays, with which parameters.
+/* The dispatch cache: which ops a function applies to its operands, with which parameters.
 
    The functions in this cache choose ops by shapes and static arguments alone. read_call_key() encodes a call as words: the function, the nested
-   arguments, and for each array its shape, strides, dtype and whether it requires grad. At the second call with a key, api/dispatch_cache.py runs
-   the Python function and lists the ops that it recorded: the cache entry. Later calls replay() the entry without Python. */
+   arguments, and for each tensor or array its shape, strides, dtype and whether operations on it are recorded. At the first or second call
+   with a key, api/dispatch_cache.py lists the ops that the Python function recorded: the cache entry. Later calls replay() the entry without
+   Python. A full cache is emptied. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -13,6 +14,7 @@
 enum { MAX_ENTRIES = 2048, MAX_VALUES = 64 };
 /* tags: the type of the words that follow */
 enum { TAG_NONE, TAG_ELLIPSIS, TAG_BOOL, TAG_INT, TAG_FLOAT, TAG_STR, TAG_SLICE, TAG_SEQUENCE, TAG_KEYWORD, TAG_TENSOR, TAG_REPEATED, TAG_ARRAY };
+enum { NO_OPERANDS, TENSORS, ARRAYS }; /* CallKey.operand_type: the tensors and arrays that an argument may contain; TENSORS: contiguous, of floats */
 
 /* ---- reading a call */
 
@@ -58,20 +60,27 @@ static int add_layout(CallKey *key, PyArrayObject *x) {
     return 1;
 }
 
+/* Whether a tensor may be an operand of a key that has this array. */
+static int is_operand(const CallKey *key, PyObject *tensor, PyObject *raw) {
+    PyObject *edge = SLOT(tensor, core.edge), *view = SLOT(tensor, core.tensor_view), *base, *base_array;
+    if (raw == NULL || edge == NULL) return 0;
+    if (key->operand_type == TENSORS) return kind_of(raw) >= 0 && PyArray_IS_C_CONTIGUOUS((PyArrayObject *)raw);
+    if (kind_of(raw) < 0 && (edge != Py_None || !is_constant(raw))) return 0;
+    if (view == NULL || view == Py_None) return 1;
+    base = SLOT(view, core.view_base); /* views of 0-d arrays differ: see api.array.as_arrays */
+    base_array = base == NULL || Py_TYPE(base) != core.tensor ? NULL : array_of_tensor(base, key->mode);
+    return base_array != NULL && PyArray_NDIM((PyArrayObject *)base_array) > 0;
+}
+
 /* Encode a tensor or plain array, and append it to the operands of the key. */
 static int add_operand(CallKey *key, PyObject *x) {
     PyObject *raw = x;
-    int i, tensor = Py_TYPE(x) == core.tensor;
+    int i, tensor = Py_TYPE(x) == core.tensor; /* 0: a plain array; otherwise 1, + 1 if operations on the tensor are recorded, + 2 for a view */
     if (tensor) {
-        PyObject *edge = SLOT(x, core.edge), *view = SLOT(x, core.tensor_view);
         raw = array_of_tensor(x, key->mode);
-        if (raw == NULL || edge == NULL || (kind_of(raw) < 0 && (edge != Py_None || !is_constant(raw)))) return 0;
-        if (view != NULL && view != Py_None) { /* views of 0-d arrays differ: see api.array.as_arrays */
-            PyObject *base = SLOT(view, core.view_base), *base_array = base == NULL || Py_TYPE(base) != core.tensor ? NULL : array_of_tensor(base, key->mode);
-            if (base_array == NULL || PyArray_NDIM((PyArrayObject *)base_array) == 0) return 0;
-        }
-        key->recorded |= edge != Py_None;
-        tensor = 1 + (edge != Py_None) + 2 * (view != NULL && view != Py_None);
+        if (!is_operand(key, x, raw)) return 0;
+        if (SLOT(x, core.edge) != Py_None && (key->mode == RECORDS || key->mode == TRACES)) key->recorded = tensor = 2;
+        if (SLOT(x, core.tensor_view) != NULL && SLOT(x, core.tensor_view) != Py_None) tensor += 2;
     } else if (!is_constant(x)) {
         return 0;
     }
@@ -114,18 +123,21 @@ static int add_argument(CallKey *key, PyObject *x, int depth) {
         PySliceObject *slice = (PySliceObject *)x;
         return depth > 0 && add_word(key, TAG_SLICE) && add_argument(key, slice->start, 0) && add_argument(key, slice->stop, 0) && add_argument(key, slice->step, 0);
     }
-    return Py_TYPE(x) != core.tensor && add_operand(key, unwrap_array(x)); /* a Tensor among Arrays changes the type of the result */
+    if (key->operand_type == ARRAYS) return Py_TYPE(x) != core.tensor && add_operand(key, unwrap_array(x)); /* a Tensor among Arrays changes the type of the result */
+    return key->operand_type == TENSORS && Py_TYPE(x) == core.tensor && add_operand(key, x);
 }
 
-int read_call_key(CallKey *key, PyObject *function, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords, int mode) {
+int read_call_key(CallKey *key, PyObject *function, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords, int arrays, int mode) {
     Py_ssize_t i, at = 0, count = keywords != NULL && PyTuple_Check(keywords) ? PyTuple_GET_SIZE(keywords) : 0;
     PyObject *name, *value;
     key->function = function;
     key->mode = mode;
     key->n = key->noperands = key->recorded = 0;
+    key->operand_type = arrays ? ARRAYS : TENSORS;
     if (!add_words(key, (long long)(intptr_t)function, nargs)) return 0;
     for (i = 0; i < nargs; i++) {
         if (!add_argument(key, args[i], 3)) return 0;
+        if (!arrays) key->operand_type = NO_OPERANDS;
     }
     for (i = 0; i < count; i++) {
         if (!add_word(key, TAG_KEYWORD) || !add_text(key, PyTuple_GET_ITEM(keywords, i)) || !add_argument(key, args[nargs + i], 3)) return 0;
@@ -135,7 +147,7 @@ int read_call_key(CallKey *key, PyObject *function, PyObject *const *args, Py_ss
             if (!PyUnicode_CheckExact(name) || !add_word(key, TAG_KEYWORD) || !add_text(key, name) || !add_argument(key, value, 3)) return 0;
         }
     }
-    return key->recorded;
+    return arrays || mode == TRACES ? key->recorded : key->noperands > 0;
 }
 
 void drop_call_key(CallKey *key) {
@@ -263,7 +275,7 @@ void store_entry(DispatchCache *cache, const CallKey *key, PyObject *entry) {
 
 /* ---- replaying an entry */
 
-/* Whether an object is a valid entry for n operands. */
+/* Whether an object is a valid entry with one result for n operands. */
 int is_entry(PyObject *entry, Py_ssize_t n) {
     PyObject *steps;
     Py_ssize_t i, k;
@@ -271,7 +283,7 @@ int is_entry(PyObject *entry, Py_ssize_t n) {
     steps = PyTuple_GET_ITEM(entry, 0);
     for (i = 0; i < PyTuple_GET_SIZE(steps); i++) {
         PyObject *step = PyTuple_GET_ITEM(steps, i), *step_operands;
-        if (!PyTuple_CheckExact(step) || PyTuple_GET_SIZE(step) != 3 || !PyObject_TypeCheck(PyTuple_GET_ITEM(step, 0), core.primitive) || !PyDict_CheckExact(PyTuple_GET_ITEM(step, 1)) || !PyTuple_CheckExact(PyTuple_GET_ITEM(step, 2))) return 0;
+        if (!PyTuple_CheckExact(step) || PyTuple_GET_SIZE(step) != 4 || !PyObject_TypeCheck(PyTuple_GET_ITEM(step, 0), core.primitive) || !PyDict_CheckExact(PyTuple_GET_ITEM(step, 1)) || !PyTuple_CheckExact(PyTuple_GET_ITEM(step, 2))) return 0;
         step_operands = PyTuple_GET_ITEM(step, 2);
         for (k = 0; k < PyTuple_GET_SIZE(step_operands); k++) {
             PyObject *ref = PyTuple_GET_ITEM(step_operands, k);
@@ -281,44 +293,92 @@ int is_entry(PyObject *entry, Py_ssize_t n) {
     return 1;
 }
 
-/* entry: (((prim, parameters, operands), ...), whether the result is a NumPy scalar (a copy, not a view), the origin of its view or "").
-   An operand is the index of a value (the operands of the call, then the result of each step), or a 1-tuple of a number or array. */
-PyObject *replay(PyObject *entry, PyObject *const *operands, int n, int mode) {
-    PyObject *steps = PyTuple_GET_ITEM(entry, 0), *values[MAX_VALUES], *args[MAX_CALL_OPERANDS], *output = NULL;
-    Py_ssize_t i, k, count = PyTuple_GET_SIZE(steps), begin = mode == TRACES ? trace_length() : 0;
-    int nvalues = n;
-    if (n + count > MAX_VALUES || count == 0 || begin < 0) return NULL;
-    Py_INCREF(entry);
-    for (i = 0; i < n; i++) values[i] = Py_NewRef(operands[i]);
-    for (i = 0; i < count; i++) {
-        PyObject *step = PyTuple_GET_ITEM(steps, i), *step_operands = PyTuple_GET_ITEM(step, 2);
-        Py_ssize_t nargs = PyTuple_GET_SIZE(step_operands);
-        output = NULL;
-        for (k = 0; k < nargs && k < MAX_CALL_OPERANDS; k++) {
-            PyObject *ref = PyTuple_GET_ITEM(step_operands, k);
-            args[k] = PyLong_CheckExact(ref) ? values[PyLong_AsLong(ref)] : PyTuple_GET_ITEM(ref, 0);
-        }
-        if (nargs <= MAX_CALL_OPERANDS) output = record(PyTuple_GET_ITEM(step, 0), args, nargs, PyTuple_GET_ITEM(step, 1), NULL, mode, current_frame);
-        if (output == NULL) break;
-        values[nvalues++] = output;
+/* Return a view of an array with the layout (shape, strides, offset). */
+static PyObject *view_at(PyObject *x, PyObject *layout) {
+    PyObject *shape, *strides, *output;
+    npy_intp dims[NPY_MAXDIMS], steps[NPY_MAXDIMS];
+    Py_ssize_t offset;
+    int i;
+    if (!PyArg_ParseTuple(layout, "O!O!n", &PyTuple_Type, &shape, &PyTuple_Type, &strides, &offset)) return NULL;
+    for (i = 0; i < PyTuple_GET_SIZE(shape) && i < NPY_MAXDIMS; i++) {
+        dims[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+        steps[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, i));
     }
-    if (output != NULL && PyTuple_GET_ITEM(entry, 1) == Py_True) {
-        PyObject *raw = Py_NewRef(SLOT(output, core.raw)), *number = mode == TRACES ? Py_NewRef(raw) : PyArray_NewCopy((PyArrayObject *)raw, NPY_CORDER); /* traced values have no memory to share */
+    Py_INCREF(PyArray_DESCR((PyArrayObject *)x));
+    output = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR((PyArrayObject *)x), i, dims, steps, PyArray_BYTES((PyArrayObject *)x) + offset, PyArray_FLAGS((PyArrayObject *)x) & NPY_ARRAY_WRITEABLE, NULL);
+    if (output == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+    if (output != NULL && PyArray_SetBaseObject((PyArrayObject *)output, Py_NewRef(x)) < 0) Py_CLEAR(output);
+    return output;
+}
+
+/* Record the op of a step. values: the operands of the call, then the results of the steps before. */
+static PyObject *replay_step(PyObject *step, PyObject *const *values, int mode) {
+    PyObject *refs = PyTuple_GET_ITEM(step, 2), *layout = PyTuple_GET_ITEM(step, 3), *args[MAX_CALL_OPERANDS], *view = NULL, *output;
+    Py_ssize_t k, n = PyTuple_GET_SIZE(refs);
+    if (n > MAX_CALL_OPERANDS) return NULL;
+    for (k = 0; k < n; k++) {
+        PyObject *ref = PyTuple_GET_ITEM(refs, k);
+        args[k] = PyLong_CheckExact(ref) ? values[PyLong_AsLong(ref)] : PyTuple_GET_ITEM(ref, 0);
+    }
+    if (layout != Py_None && mode != TRACES) {
+        PyObject *raw = Py_NewRef(SLOT(args[0], core.raw));
+        if (has_plain_strides(raw)) view = view_at(raw, layout);
         Py_DECREF(raw);
-        if (number == NULL) {
-            if (!PyErr_Occurred()) PyErr_NoMemory();
-            output = NULL;
+        if (view == NULL && PyErr_Occurred()) return NULL;
+    }
+    output = record(PyTuple_GET_ITEM(step, 0), args, n, PyTuple_GET_ITEM(step, 1), view, mode, current_frame);
+    Py_XDECREF(view);
+    return output;
+}
+
+/* Set the origin of a view, unless it has one from its base or from the mode. */
+static void set_origin(PyObject *tensor, PyObject *origin) {
+    PyObject *view = SLOT(tensor, core.tensor_view), *own = view == NULL || view == Py_None ? NULL : SLOT(view, core.view_origin);
+    if (own != NULL && PyUnicode_Check(own) && PyUnicode_GET_LENGTH(own) == 0) Py_SETREF(SLOT(view, core.view_origin), Py_NewRef(origin));
+}
+
+/* Replace the array of a 0-d view by a copy, as NumPy returns a scalar. 0, or -1 with an error */
+static int copy_number(PyObject *tensor, int mode) {
+    PyObject *raw = Py_NewRef(SLOT(tensor, core.raw)), *number = mode == TRACES ? Py_NewRef(raw) : PyArray_NewCopy((PyArrayObject *)raw, NPY_CORDER); /* traced values have no memory to share */
+    Py_DECREF(raw);
+    if (number == NULL) {
+        if (!PyErr_Occurred()) PyErr_NoMemory();
+        return -1;
+    }
+    Py_SETREF(SLOT(tensor, core.raw), number);
+    if (SLOT(tensor, core.tensor_view) != NULL) Py_SETREF(SLOT(tensor, core.tensor_view), Py_NewRef(Py_None));
+    return 0;
+}
+
+/* entry: (steps, whether the result is a NumPy scalar (a copy, not a view), origin). A step: (prim, parameters, operands, layout). An operand is the
+   index of a value (the operands of the call, then the result of each step), or a 1-tuple of a number or array. The layout of a view of a plain
+   array is (shape, strides, offset), otherwise None. The result is that of the last step, and `origin` is the origin of its view, or "". If `origin`
+   is a tuple, it has the origin of the view that each step makes from the operands, and the result is the tuple of all views. */
+PyObject *replay(PyObject *entry, PyObject *const *operands, int n, int mode) {
+    PyObject *steps = PyTuple_GET_ITEM(entry, 0), *origin = PyTuple_GET_ITEM(entry, 2), *values[MAX_VALUES], *views = NULL, *output = NULL;
+    Py_ssize_t i, count = PyTuple_GET_SIZE(steps), begin = mode == TRACES ? trace_length() : 0;
+    int nvalues = 0, several = PyTuple_CheckExact(origin);
+    if (n + (several ? 0 : count) > MAX_VALUES || count == 0 || begin < 0) return NULL;
+    if (several && (views = PyTuple_New(count)) == NULL) return NULL;
+    Py_INCREF(entry);
+    for (; nvalues < n; nvalues++) values[nvalues] = Py_NewRef(operands[nvalues]);
+    for (i = 0; i < count; i++) {
+        output = replay_step(PyTuple_GET_ITEM(steps, i), values, mode);
+        if (output == NULL) break;
+        if (several) {
+            set_origin(output, PyTuple_GET_ITEM(origin, i));
+            PyTuple_SET_ITEM(views, i, output); /* no other code sees the views before the last one is made */
         } else {
-            Py_SETREF(SLOT(output, core.raw), number);
-            if (SLOT(output, core.tensor_view) != NULL) Py_SETREF(SLOT(output, core.tensor_view), Py_NewRef(Py_None));
+            values[nvalues++] = output;
         }
     }
-    if (output != NULL && PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(entry, 2)) > 0) {
-        PyObject *view = SLOT(output, core.tensor_view);
-        if (view != NULL && view != Py_None) Py_XSETREF(SLOT(view, core.view_origin), Py_NewRef(PyTuple_GET_ITEM(entry, 2)));
+    if (output != NULL && !several) {
+        if (PyUnicode_GET_LENGTH(origin) > 0) set_origin(output, origin);
+        if (PyTuple_GET_ITEM(entry, 1) == Py_True && copy_number(output, mode) < 0) output = NULL;
     }
     if (output == NULL && mode == TRACES && !PyErr_Occurred()) truncate_trace(begin); /* Python appends the calls again */
-    Py_XINCREF(output);
+    output = output == NULL ? NULL : Py_NewRef(several ? views : output);
+    Py_XDECREF(views);
     while (nvalues > 0) Py_DECREF(values[--nvalues]);
     Py_DECREF(entry);
     if (output == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear(); /* Python raises it with its own message */

@@ -233,8 +233,17 @@ PyObject *unbroadcast(PyObject *g, PyObject *aval); /* as rules.rules.unbroadcas
 Op *op_of(PyObject *prim);                /* a new reference; NULL without an error if the primitive has no Op */
 int all_axes(PyObject *params, int ndim); /* whether a reduction's parameters reduce all axes to one number */
 PyObject *op_value(Op *op, PyObject *const *raw, int n, PyObject *params);
-PyObject *saved_of(const Op *op, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result);
-PyObject *avals_of(const Op *op, PyObject *const *raw, int n, PyObject *result);
+/* The operands of a node. arrays: their shapes and dtypes; other objects than `raw` in a trace; constants: bits of the plain arrays, which are copied */
+typedef struct {
+    PyObject *const *raw, *const *edges, *const *arrays;
+    Py_ssize_t count;
+    int constants;
+} NodeOperands;
+/* Make the node of an operation with the value `out`. array: has the shape and dtype of `out`. The caller holds the operands. */
+PyObject *node_of(const Op *op, PyObject *prim, NodeOperands operands, PyObject *params, PyObject *out, PyObject *array, SourceLocation location);
+/* Return the tensor of an operation with the value `out` (steals it), recorded if the operands and the mode require it. views: register it as a
+   view if the op makes views. NULL without an error: slow path. */
+PyObject *tensor_of_result(const Op *op, PyObject *prim, PyObject *const *args, NodeOperands operands, PyObject *params, PyObject *out, int views, int mode, SourceLocation location);
 /* Return the result of dispatch.bind for tensors of arrays and numbers. `out`: the value if it is known, or NULL; mode: from current_mode(). With TRACES
    the tensors hold traced values, and `out` is not used. NULL without an error: slow path. */
 PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int mode, SourceLocation location);
@@ -254,8 +263,7 @@ PyObject *record_traced(Op *op, PyObject *prim, PyObject *const *args, Py_ssize_
 
 /* views: register the result as a view of its operand */
 PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, SourceLocation location);
-int is_constant(PyObject *x);                                                /* whether an operand is a plain array of a supported dtype */
-int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n); /* replace saved plain operands by copies; plain: bits of the operands */
+int is_constant(PyObject *x); /* whether an operand is a plain array of a supported dtype */
 
 /* grads: one for each edge that is not None. 1 done, 0 slow path, -1 error */
 int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
@@ -286,6 +294,7 @@ PyObject *take_cotangent(NodeRegion *region, int i, PyObject **edge, int *is_new
 int is_level_value(PyObject *x);                      /* whether x is a Dual or a Batched */
 int float_kind_of(PyObject *x);                       /* kind_of() of an array, a Dual or a Batched */
 int is_mask_value(PyObject *x);                       /* is_mask() of the same */
+PyObject *dtype_of_value(PyObject *x);                /* borrowed; NULL for other objects */
 PyObject *shape_of_value(PyObject *x);                /* a new tuple reference */
 int ndim_of_value(PyObject *x);                       /* the number of axes; 0 for a number */
 int same_aval(PyObject *value, PyObject *aval);       /* whether a Dual or Batched has this (shape, dtype) */
@@ -326,8 +335,7 @@ typedef struct {
     PyObject *raw[MAX_ELEMENTWISE_OPERANDS], *edges[MAX_ELEMENTWISE_OPERANDS];
     int count, recorded, constants; /* constants: bits of the plain arrays */
 } Operands;
-/* make a node of an op with these operands; `result` is its value */
-PyObject *node_of(Op *op, PyObject *prim, const Operands *operands, PyObject *params, PyObject *result, SourceLocation location);
+static inline NodeOperands node_operands(const Operands *operands) { return (NodeOperands){operands->raw, operands->edges, operands->raw, operands->count, operands->constants}; }
 
 /* Run an operation on tensors. NULL without an error: slow path. */
 PyObject *operate(PyObject *operation, PyObject *const *args, int nargs, SourceLocation location);
@@ -338,28 +346,29 @@ PyObject *unwrap_array(PyObject *x); /* borrow the tensor of an Array; return an
 
 /* ---- dispatch_cache.c */
 
-enum { MAX_KEY_WORDS = 160, MAX_CALL_OPERANDS = 16 };
+enum { MAX_KEY_WORDS = 256, MAX_CALL_OPERANDS = 16 };
 /* The cache key of a call, with its tensors and plain arrays (owned until drop_call_key). */
 typedef struct {
     long long words[MAX_KEY_WORDS];
     PyObject *function, *operands[MAX_CALL_OPERANDS]; /* function: held by the caller */
-    int n, noperands, recorded, mode;
+    int n, noperands, operand_type, recorded, mode;
 } CallKey;
 typedef struct DispatchCache DispatchCache;
 
 DispatchCache *new_cache(void);
 void free_cache(DispatchCache *cache);
 int visit_cache(const DispatchCache *cache, visitproc visit, void *arg);
-/* keywords: a dict, or a tuple of the names of the last arguments; mode: RECORDS or TRACES. Return 0 if the call has no key. The caller drops the key
-   in any case. */
-int read_call_key(CallKey *key, PyObject *function, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords, int mode);
+/* keywords: a dict, or a tuple of the names of the last arguments; arrays: the operands are Arrays and plain arrays, in any argument, and not the
+   Tensors of the first argument. Return 0 if the call has no key. The caller drops the key in any case. */
+int read_call_key(CallKey *key, PyObject *function, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords, int arrays, int mode);
 void drop_call_key(CallKey *key);
 int is_same_key(const CallKey *x, const CallKey *y);
 /* entry: a new reference, or NULL. Return 1 if the call was seen once before and has no entry yet. */
 int find_entry(DispatchCache *cache, const CallKey *key, PyObject **entry);
 void store_entry(DispatchCache *cache, const CallKey *key, PyObject *entry);
 int is_entry(PyObject *entry, Py_ssize_t n);
-PyObject *replay(PyObject *entry, PyObject *const *operands, int n, int mode); /* a tensor; NULL without an error: slow path */
+/* Return a tensor, or a tuple of tensors. NULL without an error: slow path. */
+PyObject *replay(PyObject *entry, PyObject *const *operands, int n, int mode);
 
 /* ---- index.c */
 

@@ -176,7 +176,7 @@ PyObject *operate_in_place(Op *op, PyObject *prim, PyObject *label, int direct, 
     result = op_value(op, operands->raw, operands->count, core.no_params);
     if (result != NULL && (!PyArray_CheckExact(result) || result == operands->raw[0] || kind_of(result) != kind_of(data) || !PyArray_ISCARRAY_RO((PyArrayObject *)result))) Py_CLEAR(result);
     if (result != NULL && recorded) {
-        edge = node_of(op, prim, operands, core.no_params, result, current_frame);
+        edge = node_of(op, prim, node_operands(operands), core.no_params, result, result, current_frame);
         if (edge == NULL) Py_CLEAR(result);
     }
     done = result == NULL ? -1 : write_result(data, result, label);

@@ -28,17 +28,17 @@ int is_level_value(PyObject *x) { return x != NULL && (is_dual(x) || is_batched(
 static PyObject *slot_of(PyObject *x, Py_ssize_t of_dual, Py_ssize_t of_batched) { return SLOT(x, is_dual(x) ? of_dual : of_batched); }
 static PyObject *level_of(PyObject *x) { return slot_of(x, dual_level, batched_level); }
 
-static PyObject *dtype_of(PyObject *x) {
+PyObject *dtype_of_value(PyObject *x) {
     if (PyArray_CheckExact(x)) return (PyObject *)PyArray_DESCR((PyArrayObject *)x);
     return is_level_value(x) ? slot_of(x, dual_dtype, batched_dtype) : NULL;
 }
 
 int float_kind_of(PyObject *x) {
-    PyObject *dtype = x == NULL ? NULL : dtype_of(x);
+    PyObject *dtype = x == NULL ? NULL : dtype_of_value(x);
     return dtype == (PyObject *)core.dtypes[1] ? 1 : dtype != NULL && dtype == (PyObject *)core.dtypes[0] ? 0 : -1;
 }
 
-int is_mask_value(PyObject *x) { return dtype_of(x) == (PyObject *)core.dtypes[2]; }
+int is_mask_value(PyObject *x) { return dtype_of_value(x) == (PyObject *)core.dtypes[2]; }
 
 PyObject *shape_of_value(PyObject *x) {
     PyObject *aval, *shape;
@@ -57,7 +57,7 @@ static int is_shape(PyObject *x, PyObject *shape) {
     return same;
 }
 
-int same_aval(PyObject *value, PyObject *aval) { return dtype_of(value) == PyTuple_GET_ITEM(aval, 1) && is_shape(value, PyTuple_GET_ITEM(aval, 0)) == 1; }
+int same_aval(PyObject *value, PyObject *aval) { return dtype_of_value(value) == PyTuple_GET_ITEM(aval, 1) && is_shape(value, PyTuple_GET_ITEM(aval, 0)) == 1; }
 
 int ndim_of_value(PyObject *x) {
     if (PyArray_CheckExact(x)) return PyArray_NDIM((PyArrayObject *)x);
@@ -68,7 +68,7 @@ int ndim_of_value(PyObject *x) {
 static int is_usable(PyObject *x) {
     PyObject *level = level_of(x), *alive, *lifts;
     int usable;
-    if (level == NULL || Py_TYPE(level) != level_type || dtype_of(x) == NULL || slot_of(x, dual_shape, batched_shape) == NULL || slot_of(x, dual_primal, batched_payload) == NULL) return 0;
+    if (level == NULL || Py_TYPE(level) != level_type || dtype_of_value(x) == NULL || slot_of(x, dual_shape, batched_shape) == NULL || slot_of(x, dual_primal, batched_payload) == NULL) return 0;
     if (is_dual(x) ? SLOT(x, dual_tangent) == NULL : SLOT(x, batched_shared) == NULL) return 0;
     alive = PyObject_GetAttr(level, alive_name);
     lifts = alive == NULL ? NULL : PyObject_GetAttr(level, lift_name);
@@ -92,7 +92,7 @@ static PyObject *new_dual(PyObject *primal, PyObject *tangent, PyObject *level) 
     SLOT(dual, dual_tangent) = tangent;
     SLOT(dual, dual_level) = Py_NewRef(level);
     SLOT(dual, dual_shape) = shape;
-    SLOT(dual, dual_dtype) = Py_NewRef(dtype_of(primal));
+    SLOT(dual, dual_dtype) = Py_NewRef(dtype_of_value(primal));
     return dual;
 }
 
@@ -109,7 +109,7 @@ static PyObject *new_batched(PyObject *payload, PyObject *level, int shared) {
     SLOT(batched, batched_level) = Py_NewRef(level);
     SLOT(batched, batched_shared) = PyBool_FromLong(shared);
     SLOT(batched, batched_shape) = shape;
-    SLOT(batched, batched_dtype) = Py_NewRef(dtype_of(payload));
+    SLOT(batched, batched_dtype) = Py_NewRef(dtype_of_value(payload));
     return batched;
 }
 
@@ -247,7 +247,7 @@ static PyObject *tangent_of(Op *op, PyObject *prim, PyObject *const *primals, Py
         tangent = elementwise_tangent(op, primals, tangents, n, out, params, &python);
     }
     if (tangent == NULL && python && !PyErr_Occurred()) tangent = python_tangent(prim, primals, tangents, n, out, params);
-    if (tangent != NULL && tangent != Py_None && dtype_of(tangent) != dtype_of(out)) Py_CLEAR(tangent);
+    if (tangent != NULL && tangent != Py_None && dtype_of_value(tangent) != dtype_of_value(out)) Py_CLEAR(tangent);
     return tangent;
 }
 
@@ -443,50 +443,6 @@ static PyObject *value_of(PyObject *prim, PyObject *const *operands, Py_ssize_t 
     return output;
 }
 
-/* The shapes and dtypes of the operands, as tape.dispatch._in_avals. */
-static PyObject *avals_of_values(const Op *op, PyObject *const *raw, Py_ssize_t n, PyObject *out) {
-    PyObject *dtype = dtype_of(out), *shape = shape_of_value(out), *avals = shape == NULL ? NULL : PyTuple_New(n);
-    int needed = op->needs_avals;
-    Py_ssize_t i;
-    for (i = 0; avals != NULL && i < n; i++) {
-        PyObject *own = shape_of_value(raw[i]), *own_dtype = is_number(raw[i]) ? dtype : dtype_of(raw[i]), *aval = own == NULL || own_dtype == NULL ? NULL : PyTuple_Pack(2, own, own_dtype);
-        if (aval == NULL) {
-            Py_CLEAR(avals);
-        } else {
-            PyTuple_SET_ITEM(avals, i, aval);
-            if (!(n == 2 && is_number(raw[i]) && (i > 0 || op->value.ufunc != NULL))) needed |= own_dtype != dtype || (op->elementwise && PyObject_RichCompareBool(own, shape, Py_EQ) != 1);
-        }
-        Py_XDECREF(own);
-    }
-    Py_XDECREF(shape);
-    if (avals != NULL && !needed) Py_SETREF(avals, Py_NewRef(Py_None));
-    return avals;
-}
-
-/* Record an op on the data of tensors, as tape.dispatch.record. */
-static PyObject *record_value(Op *op, PyObject *prim, PyObject *const *args, PyObject *const *raw, PyObject *const *edges, Py_ssize_t n, PyObject *params, int constants, int mode, SourceLocation location) {
-    PyObject *out = value_of(prim, raw, n, params), *output, *edge_tuple, *saved, *pullback;
-    Py_ssize_t i;
-    int recorded = 0;
-    if (out == NULL) return NULL;
-    for (i = 0; i < n; i++) recorded |= edges[i] != Py_None;
-    if (!recorded || mode != RECORDS || !op->records) {
-        output = unrecorded_result(out, prim, args, n, mode, location);
-    } else if (float_kind_of(out) < 0) {
-        Py_DECREF(out);
-        return NULL;
-    } else {
-        edge_tuple = tuple_of(edges, n);
-        saved = saved_of(op, raw, edges, (int)n, out);
-        pullback = Py_XNewRef(SLOT(prim, core.prim_pullback));
-        if (constants && protect(saved, raw, constants, n) < 0) Py_CLEAR(saved);
-        output = new_tensor(out, new_node(prim, pullback, params, edge_tuple, saved, avals_of_values(op, raw, n, out), location), NULL);
-        Py_XDECREF(pullback);
-    }
-    if (output != NULL && op->view && view_of(output, args[0], prim, params, mode) < 0) Py_CLEAR(output);
-    return output;
-}
-
 PyObject *bind_levels(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, int mode, SourceLocation location) {
     PyObject *raw[MAX_OP_OPERANDS], *edges[MAX_OP_OPERANDS], *output = NULL;
     long long highest = 0;
@@ -521,7 +477,8 @@ PyObject *bind_levels(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObj
             Py_INCREF(raw[i]);
             Py_INCREF(edges[i]);
         }
-        output = highest % 2 ? record_value(op, prim, args, raw, edges, n, params, constants, mode, location) : value_of(prim, raw, n, params);
+        output = value_of(prim, raw, n, params);
+        if (output != NULL && highest % 2) output = tensor_of_result(op, prim, args, (NodeOperands){raw, edges, raw, n, constants}, params, output, 1, mode, location);
         release(raw, n);
         release(edges, n);
     }
@@ -604,7 +561,7 @@ static int total_rules(Op *op, PyObject *g, PyObject *avals, PyObject *params, P
     PyObject *shape = avals == Py_None ? NULL : PyTuple_GET_ITEM(PyTuple_GET_ITEM(avals, 0), 0), *each, *expand;
     Py_ssize_t ndim = shape == NULL ? 0 : PyTuple_GET_SIZE(shape), i;
     npy_intp n = 1;
-    if (ndim == 0 || float_kind_of(g) < 0 || ndim_of_value(g) != 0 || all_axes(params, (int)ndim) != 1 || dtype_of(g) != PyTuple_GET_ITEM(PyTuple_GET_ITEM(avals, 0), 1)) return 0;
+    if (ndim == 0 || float_kind_of(g) < 0 || ndim_of_value(g) != 0 || all_axes(params, (int)ndim) != 1 || dtype_of_value(g) != PyTuple_GET_ITEM(PyTuple_GET_ITEM(avals, 0), 1)) return 0;
     for (i = 0; i < ndim; i++) n *= PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
     each = Py_NewRef(g);
     if (op->reduction == MEAN) {

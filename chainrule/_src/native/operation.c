@@ -16,45 +16,63 @@
 /* The forms of Operation, which api/operations.py and api/dispatch_cache.py choose.
    ELEMENTWISE: an elementwise op of up to three operands.
    BY_NDIM: the op depends on the numbers of axes of two operands.
-   CACHED: a function of one tensor, or a sequence of them, and static arguments; its op and parameters are cached by shapes and arguments.
+   CACHED: a function that chooses its ops by shapes and static arguments alone; the dispatch cache has the ops and their parameters. Its operands
+   are one Tensor or a sequence of Tensors (the first argument), or Arrays. With a table: __array_function__ for the functions of the table.
    ARRAY_UFUNC: __array_ufunc__, which looks up the operation of a ufunc.
    IN_PLACE: the value of an elementwise op is written into the first operand.
    ASSIGN: a number, or the elements of another tensor, are written into a tensor.
-   CACHED_METHOD: a method of Array, whose ops and parameters are in the dispatch cache.
-   ARRAY_FUNCTION: __array_function__, as CACHED_METHOD for the functions of a table.
    INDEX: a tensor or Array at an index. */
-enum { ELEMENTWISE, BY_NDIM, CACHED, ARRAY_UFUNC, IN_PLACE, ASSIGN, CACHED_METHOD, ARRAY_FUNCTION, INDEX };
+enum { ELEMENTWISE, BY_NDIM, CACHED, ARRAY_UFUNC, IN_PLACE, ASSIGN, INDEX };
 enum { DISCRETE_BOOL = 1, DISCRETE_INT64 = 2 }; /* dtypes that an operation accepts without a derivative */
-enum { MAX_CACHED = 512, MAX_TENSORS = 16, MAX_TRIAL_SIZE = 1 << 16 };
+
+typedef struct {
+    PyObject *prim;
+    PyObject *parameters;                             /* numeric parameters of the op with their defaults, or NULL */
+    PyObject *factor_name, *factor;                   /* keyword of a factor for the last operand, and the operation that multiplies; or NULL */
+    int number_first, floating, discrete;             /* discrete: DISCRETE_BOOL + DISCRETE_INT64 */
+    int masks, arrays_of_numbers;                     /* masks: bits of the bool operands; arrays_of_numbers: numbers become 0-d arrays */
+} Elementwise;
+typedef struct {
+    Elementwise value;                                /* first: functions of ELEMENTWISE also read it as Operation.elementwise */
+    PyObject *label;                                  /* name in the record of writes */
+    int direct;                                       /* if nothing is recorded, one ufunc call writes into the tensor */
+} InPlace;
+typedef struct { PyObject *table; } ByNdim;           /* (ndim, ndim) -> op */
+typedef struct { PyObject *table; } ArrayUfunc;       /* (ufunc, whether a number comes first) -> operation */
+typedef struct {
+    PyObject *table;                                  /* the functions of __array_function__ in the cache, or NULL */
+    DispatchCache *cache;
+} Cached;
+typedef struct {
+    PyObject *label, *assigned;                       /* label: name in the record of writes; assigned: the number if it is constant, or NULL */
+    int numbers;                                      /* whether numbers are assigned, not tensors */
+} Assign;
+typedef struct { PyObject *basic, *at_positions; } Index; /* the ops of basic indices, and of arrays of integers */
 
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *dict, *weakrefs;
-    PyObject *python; /* the wrapped function, for the slow path */
-    PyObject *prim;   /* ELEMENTWISE, IN_PLACE, INDEX */
-    /* BY_NDIM: (ndim, ndim) -> op; ARRAY_UFUNC: (ufunc, whether a number comes first) -> operation; ARRAY_FUNCTION: functions in the
-       cache; INDEX: the op for an array of integers */
-    PyObject *table;
-    PyObject *cached; /* CACHED: a dict, key -> (op, parameters, ...) */
-    PyObject *make_entry;
-    DispatchCache *cache;           /* CACHED_METHOD, ARRAY_FUNCTION */
-    PyObject *parameters;           /* ELEMENTWISE: the op's numeric parameters with their defaults */
-    PyObject *factor_name, *factor; /* keyword of a factor for the last operand, and the operation that multiplies */
-    PyObject *label;                /* IN_PLACE, ASSIGN: name in the record of writes */
-    PyObject *assigned;             /* ASSIGN: the number, if it is constant */
-    int form, nin, number_first, floating, discrete;
-    int masks, arrays_of_numbers; /* masks: bits of the bool operands; arrays_of_numbers: numbers become 0-d arrays */
-    int direct;                   /* IN_PLACE: if nothing is recorded, one ufunc call writes into the tensor. ASSIGN: from numbers, else from tensors */
-    int arrays, swapped;          /* operands and result are Arrays; operands are exchanged */
-    int constants;                /* plain arrays may be operands */
+    PyObject *python;                   /* the wrapped function, for the slow path */
+    int form, nin;                      /* nin: number of operands, if the form has a fixed number */
+    int arrays, swapped, constants;     /* arrays: operands and result are Arrays; swapped: operands are exchanged; constants: plain arrays may be operands */
+    union {
+        Elementwise elementwise;        /* ELEMENTWISE, IN_PLACE */
+        InPlace in_place;
+        ByNdim by_ndim;
+        ArrayUfunc array_ufunc;
+        Cached cached;
+        Assign assign;
+        Index index;
+    };
 } Operation;
 
 static PyTypeObject *operation_type, *array_type;
 static Py_ssize_t array_tensor;
+static PyObject *make_entry, *call_with_arrays; /* api/dispatch_cache.py */
 
 int is_operation(PyObject *object) { return Py_TYPE(object) == operation_type; }
-PyObject *prim_of_operation(PyObject *object) { return is_operation(object) && ((Operation *)object)->form == ELEMENTWISE ? ((Operation *)object)->prim : NULL; }
+PyObject *prim_of_operation(PyObject *object) { return is_operation(object) && ((Operation *)object)->form == ELEMENTWISE ? ((Operation *)object)->elementwise.prim : NULL; }
 
 /* ---- the error state: tape/fp_warnings.py */
 
@@ -254,7 +272,7 @@ static void release_operands(Operands *operands) {
 }
 
 /* Whether the operation accepts arrays of bool or int64, whose results are not recorded. */
-static int accepts_discrete(const Operation *self, PyArray_Descr *dtype) { return (dtype->type_num == NPY_BOOL && self->discrete & DISCRETE_BOOL) || (dtype->type_num == NPY_INT64 && self->discrete & DISCRETE_INT64); }
+static int accepts_discrete(const Operation *self, PyArray_Descr *dtype) { return (dtype->type_num == NPY_BOOL && self->elementwise.discrete & DISCRETE_BOOL) || (dtype->type_num == NPY_INT64 && self->elementwise.discrete & DISCRETE_INT64); }
 
 /* Read tensors of one dtype, and numbers; 0: slow path. */
 static int read_operands(const Operation *self, PyObject *const *args, Operands *operands) {
@@ -276,9 +294,9 @@ static int read_operands(const Operation *self, PyObject *const *args, Operands 
             dtype = PyArray_DESCR((PyArrayObject *)raw);
             operands->constants |= 1 << k;
         } else if (raw == args[k]) {
-            if (!is_number(raw) || self->masks >> k & 1 || (k == 0 && !self->number_first)) return 0;
+            if (!is_number(raw) || self->elementwise.masks >> k & 1 || (k == 0 && !self->elementwise.number_first)) return 0;
             numbers = 1;
-        } else if (self->masks >> k & 1) {
+        } else if (self->elementwise.masks >> k & 1) {
             if (!is_mask(raw)) return 0;
         } else if (dtype == NULL) {
             dtype = PyArray_DESCR((PyArrayObject *)raw);
@@ -288,7 +306,7 @@ static int read_operands(const Operation *self, PyObject *const *args, Operands 
     }
     if (dtype == NULL) return 0;
     if (dtype != core.dtypes[0] && dtype != core.dtypes[1]) return !numbers && !operands->recorded && accepts_discrete(self, dtype);
-    if (!self->floating) return 0;
+    if (!self->elementwise.floating) return 0;
     return 1;
 }
 
@@ -314,16 +332,6 @@ static int numbers_to_arrays(Operands *operands) {
     return 1;
 }
 
-PyObject *node_of(Op *op, PyObject *prim, const Operands *operands, PyObject *params, PyObject *result, SourceLocation location) {
-    PyObject *edges = PyTuple_New(operands->count), *saved, *avals;
-    int k;
-    for (k = 0; edges != NULL && k < operands->count; k++) PyTuple_SET_ITEM(edges, k, Py_NewRef(operands->edges[k]));
-    saved = saved_of(op, operands->raw, operands->edges, operands->count, result);
-    if (operands->constants && protect(saved, operands->raw, operands->constants, operands->count) < 0) Py_CLEAR(saved);
-    avals = avals_of(op, operands->raw, operands->count, result);
-    return new_node(prim, SLOT(prim, core.prim_pullback), params, edges, saved, avals, location);
-}
-
 /* Whether the operands, arrays and numbers, broadcast. */
 static int broadcast(PyObject *const *raw, int n) {
     int axis, k, more = 1;
@@ -346,7 +354,7 @@ static int broadcast(PyObject *const *raw, int n) {
 static PyObject *traced_elementwise(const Operation *self, PyObject *const *args, PyObject *params) {
     PyArray_Descr *dtype = NULL;
     int k;
-    if (PyDict_GET_SIZE(params) > 0 || !self->floating || self->arrays_of_numbers || self->masks) return NULL;
+    if (PyDict_GET_SIZE(params) > 0 || !self->elementwise.floating || self->elementwise.arrays_of_numbers || self->elementwise.masks) return NULL;
     for (k = 0; k < self->nin; k++) {
         if (Py_TYPE(args[k]) == core.tensor) {
             PyObject *array = array_of_tensor(args[k], TRACES);
@@ -354,26 +362,26 @@ static PyObject *traced_elementwise(const Operation *self, PyObject *const *args
             dtype = PyArray_DESCR((PyArrayObject *)array);
             continue;
         }
-        if (!is_number(args[k]) || (k == 0 && (!self->number_first || (self->arrays && !self->swapped)))) return NULL; /* reflected methods of Array, such as subtraction, use other ops */
+        if (!is_number(args[k]) || (k == 0 && (!self->elementwise.number_first || (self->arrays && !self->swapped)))) return NULL; /* reflected methods of Array, such as subtraction, use other ops */
     }
-    return record(self->prim, args, self->nin, params, NULL, TRACES, current_frame);
+    return record(self->elementwise.prim, args, self->nin, params, NULL, TRACES, current_frame);
 }
 
 /* An operation on tensors of one dtype, and numbers, of which some hold values of transformations. NULL without an error: slow path. */
 static PyObject *elementwise_of_levels(const Operation *self, PyObject *const *args, PyObject *params, int mode, SourceLocation location) {
     int k, kind = -1;
-    if (!self->floating || self->masks || self->arrays_of_numbers || PyDict_GET_SIZE(params) > 0) return NULL;
+    if (!self->elementwise.floating || self->elementwise.masks || self->elementwise.arrays_of_numbers || PyDict_GET_SIZE(params) > 0) return NULL;
     for (k = 0; k < self->nin; k++) {
         int own;
         if (is_number(args[k])) {
-            if (k == 0 && !self->number_first) return NULL;
+            if (k == 0 && !self->elementwise.number_first) return NULL;
             continue;
         }
         own = Py_TYPE(args[k]) == core.tensor ? float_kind_of(SLOT(args[k], core.raw)) : -1;
         if (own < 0 || (kind >= 0 && own != kind)) return NULL;
         kind = own;
     }
-    return kind < 0 ? NULL : bind_levels(self->prim, args, self->nin, params, mode, location);
+    return kind < 0 ? NULL : bind_levels(self->elementwise.prim, args, self->nin, params, mode, location);
 }
 
 static PyObject *elementwise(const Operation *self, PyObject *const *args, PyObject *params, int mode, SourceLocation location) {
@@ -381,7 +389,7 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, PyObj
     PyObject *result = NULL, *output = NULL;
     Op *op;
     if (mode == TRACES) return traced_elementwise(self, args, params);
-    op = op_of(self->prim); /* first, because it may run Python */
+    op = op_of(self->elementwise.prim); /* first, because it may run Python */
     if (op == NULL) return NULL;
     if (op->nin == self->nin && !read_operands(self, args, &operands)) {
         Py_DECREF(op);
@@ -392,15 +400,13 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, PyObj
         return NULL;
     }
     hold_operands(&operands);
-    if (!self->arrays_of_numbers || numbers_to_arrays(&operands) > 0) result = op_value(op, operands.raw, self->nin, params);
+    if (!self->elementwise.arrays_of_numbers || numbers_to_arrays(&operands) > 0) result = op_value(op, operands.raw, self->nin, params);
     if (result == NULL) {
         if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear();
     } else if (!PyArray_CheckExact(result)) {
         Py_DECREF(result); /* Python computes it again */
-    } else if (!operands.recorded || mode != RECORDS || !op->records) {
-        output = unrecorded_result(result, self->prim, args, self->nin, mode, location);
     } else {
-        output = new_tensor(result, node_of(op, self->prim, &operands, params, result, location), NULL);
+        output = tensor_of_result(op, self->elementwise.prim, args, node_operands(&operands), params, result, 0, mode, location);
     }
     release_operands(&operands);
     Py_DECREF(op);
@@ -412,10 +418,10 @@ static PyObject *parameters_of(const Operation *self, PyObject *const *values, P
     PyObject *params;
     Py_ssize_t i, n = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
     for (i = 0; i < n; i++) {
-        int is_parameter = PyDict_Contains(self->parameters, PyTuple_GET_ITEM(kwnames, i));
+        int is_parameter = PyDict_Contains(self->elementwise.parameters, PyTuple_GET_ITEM(kwnames, i));
         if (is_parameter != 1 || !is_number(values[i])) return NULL;
     }
-    params = PyDict_Copy(self->parameters);
+    params = PyDict_Copy(self->elementwise.parameters);
     for (i = 0; i < n && params != NULL; i++) {
         if (PyDict_SetItem(params, PyTuple_GET_ITEM(kwnames, i), values[i]) < 0) Py_CLEAR(params);
     }
@@ -438,7 +444,7 @@ static PyObject *by_ndim(const Operation *self, PyObject *const *args, int mode,
     if (float_kind_of(raw[0]) != float_kind_of(raw[1])) return NULL;
     if (ndim_of_value(raw[0]) == 3 && ndim_of_value(raw[1]) == 3 && (levels || PyArray_DIM(x, 0) != PyArray_DIM(y, 0))) return NULL; /* stacks that broadcast need another op */
     key = Py_BuildValue("(ii)", ndim_of_value(raw[0]), ndim_of_value(raw[1]));
-    prim = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(self->table, key));
+    prim = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(self->by_ndim.table, key));
     Py_XDECREF(key);
     if (prim == NULL) return NULL;
     output = levels ? bind_levels(prim, args, 2, core.no_params, mode, location) : record(prim, args, 2, core.no_params, NULL, mode, location);
@@ -447,209 +453,9 @@ static PyObject *by_ndim(const Operation *self, PyObject *const *args, int mode,
     return output;
 }
 
-/* ---- cached by shape and arguments */
-
-static int is_static(PyObject *x, int named) {
-    Py_ssize_t i;
-    if (x == Py_None || PyLong_CheckExact(x) || PyFloat_CheckExact(x) || PyUnicode_CheckExact(x) || (named && PyBool_Check(x))) return 1;
-    if (!PyTuple_CheckExact(x)) return 0;
-    for (i = 0; i < PyTuple_GET_SIZE(x); i++) {
-        if (!PyLong_CheckExact(PyTuple_GET_ITEM(x, i))) return 0;
-    }
-    return 1;
-}
-
-/* Return an argument as part of a key. Floats become bytes, because 1.0 equals 1, and 0.0 equals -0.0. */
-static PyObject *key_part(PyObject *x) {
-    double value;
-    if (!PyFloat_CheckExact(x)) return Py_NewRef(x);
-    value = PyFloat_AS_DOUBLE(x);
-    return PyBytes_FromStringAndSize((const char *)&value, sizeof(value));
-}
-
-static PyObject *shape_of(PyObject *array) { return PyArray_IntTupleFromIntp(PyArray_NDIM((PyArrayObject *)array), PyArray_DIMS((PyArrayObject *)array)); }
-
-/* the tensor arguments of a call, and their arrays */
-typedef struct {
-    PyObject *at[MAX_TENSORS], *raw[MAX_TENSORS];
-    Py_ssize_t count;
-    int is_sequence, recorded;
-} Tensors;
-
-/* Read the first argument: a tensor, or a list or tuple of them. 0 if they differ in dtype or are not contiguous. */
-static int read_tensors(PyObject *const *args, Tensors *tensors, int mode) {
-    Py_ssize_t i;
-    PyObject *first = args[0], *const *items;
-    tensors->is_sequence = PyList_CheckExact(first) || PyTuple_CheckExact(first);
-    items = tensors->is_sequence ? PySequence_Fast_ITEMS(first) : args;
-    tensors->count = tensors->is_sequence ? PySequence_Fast_GET_SIZE(first) : 1;
-    tensors->recorded = 0;
-    if (tensors->count < 1 || tensors->count > MAX_TENSORS) return 0;
-    for (i = 0; i < tensors->count; i++) {
-        PyObject *x = items[i], *raw = Py_TYPE(x) == core.tensor ? array_of_tensor(x, mode) : NULL;
-        if (raw == NULL || kind_of(raw) < 0 || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)raw) || SLOT(x, core.edge) == NULL) return 0;
-        if (i > 0 && PyArray_DESCR((PyArrayObject *)raw) != PyArray_DESCR((PyArrayObject *)tensors->raw[0])) return 0;
-        tensors->at[i] = x;
-        tensors->raw[i] = raw;
-        tensors->recorded |= SLOT(x, core.edge) != Py_None;
-    }
-    return 1;
-}
-
-static PyObject *shapes_of(const Tensors *tensors) {
-    PyObject *shapes;
-    Py_ssize_t i;
-    if (!tensors->is_sequence) return shape_of(tensors->raw[0]);
-    shapes = PyTuple_New(tensors->count);
-    for (i = 0; shapes != NULL && i < tensors->count; i++) {
-        PyObject *shape = shape_of(tensors->raw[i]);
-        if (shape == NULL) Py_CLEAR(shapes);
-        else PyTuple_SET_ITEM(shapes, i, shape);
-    }
-    return shapes;
-}
-
-/* (shapes, dtype, keywords, arguments ...); NULL without an error if an argument is not static */
-static PyObject *key_of(const Tensors *tensors, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
-    PyObject *key, *shapes;
-    for (i = 1; i < n; i++) {
-        if (!is_static(args[i], i >= nargs)) return NULL;
-    }
-    shapes = shapes_of(tensors);
-    key = shapes == NULL ? NULL : PyTuple_New(n + 2);
-    if (key == NULL) {
-        Py_XDECREF(shapes);
-        return NULL;
-    }
-    PyTuple_SET_ITEM(key, 0, shapes);
-    PyTuple_SET_ITEM(key, 1, Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)tensors->raw[0])));
-    PyTuple_SET_ITEM(key, 2, Py_NewRef(kwnames == NULL ? Py_None : kwnames));
-    for (i = 1; i < n; i++) {
-        PyObject *part = key_part(args[i]);
-        if (part == NULL) {
-            Py_DECREF(key);
-            return NULL;
-        }
-        PyTuple_SET_ITEM(key, i + 2, part);
-    }
-    return key;
-}
-
-/* Return the tensors in a new list or tuple, like the argument. */
-static PyObject *sequence_of(const Tensors *tensors, PyObject *like) {
-    PyObject *items = PyTuple_New(tensors->count), *list;
-    Py_ssize_t i;
-    for (i = 0; items != NULL && i < tensors->count; i++) PyTuple_SET_ITEM(items, i, Py_NewRef(tensors->at[i]));
-    if (items == NULL || !PyList_CheckExact(like)) return items;
-    list = PySequence_List(items);
-    Py_DECREF(items);
-    return list;
-}
-
-/* Call Python, and cache (op, parameters) of the node that it recorded; for a view also the layout, for several views a list of these, or None
-   (see api/operations.py). If nothing was recorded, Python is called again with small tensors that require grad. */
-static PyObject *call_and_cache(Operation *self, const Tensors *tensors, int mode, PyObject *key, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames)), size = 0;
-    PyObject **all = PyMem_Malloc(sizeof(PyObject *) * (size_t)(n + 3)), *first, *result, *entry = NULL;
-    int was_recorded = tensors->recorded && mode == RECORDS;
-    if (all == NULL) return PyErr_NoMemory();
-    memcpy(all + 3, args, sizeof(PyObject *) * (size_t)n);
-    first = tensors->is_sequence ? sequence_of(tensors, args[0]) : Py_NewRef(args[0]);
-    all[3] = first;
-    result = first == NULL ? NULL : call_in_error_state(self->python, all + 3, (size_t)nargs, kwnames);
-    for (i = 0; i < tensors->count; i++) size += PyArray_SIZE((PyArrayObject *)tensors->raw[i]);
-    if (result != NULL && (was_recorded || size <= MAX_TRIAL_SIZE)) {
-        all[0] = self->make_entry;
-        all[1] = was_recorded ? result : Py_None;
-        all[2] = self->python;
-        entry = mode == TRACES ? PyObject_Vectorcall(core.call_untraced, all, (size_t)nargs + 3, kwnames) : PyObject_Vectorcall(self->make_entry, all + 1, (size_t)nargs + 2, kwnames);
-        if (PyDict_GET_SIZE(self->cached) >= MAX_CACHED) PyDict_Clear(self->cached);
-        if (entry == NULL || PyDict_SetItem(self->cached, key, entry) < 0) Py_CLEAR(result);
-    }
-    PyMem_Free(all);
-    Py_XDECREF(first);
-    Py_XDECREF(entry);
-    return result;
-}
-
-/* Return a view of an array with the layout (shape, strides, offset). */
-static PyObject *view_at(PyObject *x, PyObject *layout) {
-    PyObject *shape, *strides, *output;
-    npy_intp dims[NPY_MAXDIMS], steps[NPY_MAXDIMS];
-    Py_ssize_t offset;
-    int i;
-    if (!PyArg_ParseTuple(layout, "O!O!n", &PyTuple_Type, &shape, &PyTuple_Type, &strides, &offset)) return NULL;
-    for (i = 0; i < PyTuple_GET_SIZE(shape) && i < NPY_MAXDIMS; i++) {
-        dims[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
-        steps[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, i));
-    }
-    Py_INCREF(PyArray_DESCR((PyArrayObject *)x));
-    output = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR((PyArrayObject *)x), i, dims, steps, PyArray_BYTES((PyArrayObject *)x) + offset, PyArray_FLAGS((PyArrayObject *)x) & NPY_ARRAY_WRITEABLE, NULL);
-    if (output == NULL && !PyErr_Occurred()) PyErr_NoMemory();
-    if (output != NULL && PyArray_SetBaseObject((PyArrayObject *)output, Py_NewRef(x)) < 0) Py_CLEAR(output);
-    return output;
-}
-
-/* Record the op of a cache entry on other tensors. */
-static PyObject *replay_step(PyObject *entry, const Tensors *tensors, int mode) {
-    PyObject *prim = PyTuple_GET_ITEM(entry, 0), *params = PyTuple_GET_ITEM(entry, 1), *output = NULL, *result;
-    if (mode != TRACES && PyTuple_GET_SIZE(entry) >= 3 && PyTuple_CheckExact(PyTuple_GET_ITEM(entry, 2)) && has_plain_strides(tensors->raw[0])) {
-        output = view_at(tensors->raw[0], PyTuple_GET_ITEM(entry, 2));
-        if (output == NULL) return NULL;
-    }
-    result = record(prim, tensors->at, tensors->count, params, output, mode, current_frame);
-    Py_XDECREF(output);
-    return result;
-}
-
-/* Record several views, and set their origins. */
-static PyObject *replay_views(PyObject *entries, const Tensors *tensors, int mode) {
-    PyObject *fixed = PyList_AsTuple(entries), *views = fixed == NULL ? NULL : PyTuple_New(PyTuple_GET_SIZE(fixed));
-    Py_ssize_t i;
-    for (i = 0; views != NULL && i < PyTuple_GET_SIZE(fixed); i++) {
-        PyObject *entry = PyTuple_GET_ITEM(fixed, i), *output = replay_step(entry, tensors, mode), *view = output == NULL ? NULL : SLOT(output, core.tensor_view), *origin;
-        if (output == NULL) {
-            Py_CLEAR(views); /* no other code has seen the views made so far */
-            break;
-        }
-        PyTuple_SET_ITEM(views, i, output);
-        origin = view == NULL || view == Py_None ? NULL : SLOT(view, core.view_origin);
-        if (origin != NULL && PyUnicode_Check(origin) && PyUnicode_GET_LENGTH(origin) == 0) Py_SETREF(SLOT(view, core.view_origin), Py_NewRef(PyTuple_GET_ITEM(entry, 3)));
-    }
-    Py_XDECREF(fixed);
-    return views;
-}
-
-static PyObject *cached_call(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
-    Tensors tensors;
-    PyObject *key, *entry, *result = NULL;
-    Py_ssize_t i;
-    if (nargs == 0 || !read_tensors(args, &tensors, mode) || (mode == TRACES && !tensors.recorded)) return NULL;
-    for (i = 0; i < tensors.count; i++) { /* an allocation may run the garbage collector, and so any code */
-        Py_INCREF(tensors.at[i]);
-        Py_INCREF(tensors.raw[i]);
-    }
-    key = key_of(&tensors, args, nargs, kwnames);
-    entry = key == NULL ? NULL : PyDict_GetItemWithError(self->cached, key);
-    if (key != NULL && entry == NULL && !PyErr_Occurred()) {
-        result = call_and_cache(self, &tensors, mode, key, args, nargs, kwnames);
-    } else if (entry != NULL && (PyTuple_CheckExact(entry) || PyList_CheckExact(entry))) {
-        Py_INCREF(entry);
-        result = PyList_CheckExact(entry) ? replay_views(entry, &tensors, mode) : replay_step(entry, &tensors, mode);
-        Py_DECREF(entry);
-    }
-    Py_XDECREF(key);
-    while (i-- > 0) {
-        Py_DECREF(tensors.at[i]);
-        Py_DECREF(tensors.raw[i]);
-    }
-    return result;
-}
-
 /* ---- calls */
 
-static PyObject *call_fast_path(Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode);
+static PyObject *call_without_keywords(const Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode);
 
 /* Convert NumPy scalars to Python numbers, which are weakly typed in the PyTorch-style API. */
 static PyObject *weak_scalar(PyObject *x) {
@@ -660,7 +466,7 @@ static PyObject *weak_scalar(PyObject *x) {
 
 /* The same for a value of a transformation. Operands: such values, arrays, and numbers; NumPy scalars become numbers. */
 static PyObject *levels_by_protocol(const Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode) {
-    PyObject *key = PyTuple_Pack(2, args[1], Py_False), *operation = key == NULL ? NULL : PyDict_GetItemWithError(self->table, key), *prim = operation == NULL ? NULL : Py_XNewRef(prim_of_operation(operation));
+    PyObject *key = PyTuple_Pack(2, args[1], Py_False), *operation = key == NULL ? NULL : PyDict_GetItemWithError(self->array_ufunc.table, key), *prim = operation == NULL ? NULL : Py_XNewRef(prim_of_operation(operation));
     PyObject *operands[2] = {NULL, NULL}, *result = NULL;
     Py_ssize_t k;
     for (k = 0; k < nargs - 3 && prim != NULL; k++) {
@@ -675,7 +481,7 @@ static PyObject *levels_by_protocol(const Operation *self, PyObject *const *args
 }
 
 /* args: (self, ufunc, "__call__", operands ...). Calls the operation that the table has for the ufunc. */
-static PyObject *by_protocol(Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode) {
+static PyObject *by_protocol(const Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode) {
     PyObject *key, *operation, *operands[2], *number, *result = NULL;
     int first;
     if (nargs < 4 || nargs > 5 || Py_TYPE(args[1]) != &PyUFunc_Type || !PyUnicode_Check(args[2]) || PyUnicode_CompareWithASCIIString(args[2], "__call__") != 0) return NULL;
@@ -684,13 +490,13 @@ static PyObject *by_protocol(Operation *self, PyObject *const *args, Py_ssize_t 
     if (number == NULL) return NULL;
     first = nargs == 5 && is_number(number);
     key = PyTuple_Pack(2, args[1], first ? Py_True : Py_False);
-    operation = key == NULL ? NULL : PyDict_GetItemWithError(self->table, key);
+    operation = key == NULL ? NULL : PyDict_GetItemWithError(self->array_ufunc.table, key);
     Py_XDECREF(key);
     operands[0] = first ? args[4] : number;
     operands[1] = first ? number : nargs == 5 ? args[4] : NULL;
     if (operation != NULL && is_operation(operation) && (((Operation *)operation)->form == ELEMENTWISE || ((Operation *)operation)->form == BY_NDIM)) {
         Py_INCREF(operation);
-        result = call_fast_path((Operation *)operation, operands, nargs - 3, mode);
+        result = call_without_keywords((Operation *)operation, operands, nargs - 3, mode);
         Py_DECREF(operation);
     }
     Py_DECREF(number);
@@ -700,7 +506,7 @@ static PyObject *by_protocol(Operation *self, PyObject *const *args, Py_ssize_t 
 PyObject *operate(PyObject *operation, PyObject *const *args, int nargs, SourceLocation location) {
     Operation *self = (Operation *)operation;
     int mode;
-    if (!is_operation(operation) || self->form != ELEMENTWISE || self->arrays || self->swapped || self->parameters != NULL || nargs != self->nin) return NULL;
+    if (!is_operation(operation) || self->form != ELEMENTWISE || self->arrays || self->swapped || self->elementwise.parameters != NULL || nargs != self->nin) return NULL;
     mode = current_mode();
     return mode < RECORDS || mode == TRACES ? NULL : elementwise(self, args, core.no_params, mode, location);
 }
@@ -738,13 +544,13 @@ static PyObject *wrap_tensor(PyObject *tensor) { /* steals the reference */
     return array;
 }
 
-static PyObject *in_place(Operation *self, PyObject *const *args, int direct, int mode) {
+static PyObject *in_place(const Operation *self, PyObject *const *args, int direct, int mode) {
     Operands operands;
-    Op *op = op_of(self->prim);
+    Op *op = op_of(self->elementwise.prim);
     PyObject *output = NULL;
     if (op != NULL && op->nin == self->nin && read_operands(self, args, &operands)) {
         hold_operands(&operands);
-        output = operate_in_place(op, self->prim, self->label, direct, args, &operands, mode);
+        output = operate_in_place(op, self->elementwise.prim, self->in_place.label, direct, args, &operands, mode);
         release_operands(&operands);
     }
     Py_XDECREF(op);
@@ -789,15 +595,15 @@ static PyObject *deep_copy(PyObject *x, int depth) {
 /* Read the cache key of a call; 0, with or without an error, if there is none. The caller drops the key in any case. */
 static int read_arguments(const Operation *self, CallKey *call, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
     call->noperands = 0;
-    if (self->form == CACHED_METHOD) return read_call_key(call, (PyObject *)self, args, nargs, kwnames, mode);
+    if (self->cached.table == NULL) return read_call_key(call, (PyObject *)self, args, nargs, kwnames, self->arrays, mode);
     if (nargs != 5 || kwnames != NULL || !PyTuple_CheckExact(args[3]) || !PyDict_CheckExact(args[4])) return 0; /* (self, function, types, args, kwargs) */
-    if (PyDict_Contains(self->table, args[1]) <= 0) return 0;
-    return read_call_key(call, args[1], &PyTuple_GET_ITEM(args[3], 0), PyTuple_GET_SIZE(args[3]), args[4], mode);
+    if (PyDict_Contains(self->cached.table, args[1]) <= 0) return 0;
+    return read_call_key(call, args[1], &PyTuple_GET_ITEM(args[3], 0), PyTuple_GET_SIZE(args[3]), args[4], self->arrays, mode);
 }
 
 /* Call Python with copies of lists, and store the ops that it applied. The copies keep the entry right if other code changes the caller's
    lists during the call. NULL without an error if a list has changed already. */
-static PyObject *call_and_store(Operation *self, const CallKey *call, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+static PyObject *call_and_store(const Operation *self, const CallKey *call, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
     PyObject *copies = PyTuple_New(n), *operands, *result = NULL, *entry = NULL;
     CallKey copied_key;
@@ -807,12 +613,12 @@ static PyObject *call_and_store(Operation *self, const CallKey *call, PyObject *
         else PyTuple_SET_ITEM(copies, i, arg);
     }
     if (copies == NULL) return NULL;
-    if (read_arguments(self, &copied_key, &PyTuple_GET_ITEM(copies, 0), nargs, kwnames, RECORDS) && is_same_key(call, &copied_key)) {
+    if (read_arguments(self, &copied_key, &PyTuple_GET_ITEM(copies, 0), nargs, kwnames, call->mode) && is_same_key(call, &copied_key)) {
         operands = PyTuple_New(copied_key.noperands);
         for (i = 0; operands != NULL && i < copied_key.noperands; i++) PyTuple_SET_ITEM(operands, i, Py_NewRef(copied_key.operands[i]));
         result = operands == NULL ? NULL : call_in_error_state(self->python, &PyTuple_GET_ITEM(copies, 0), (size_t)nargs, kwnames);
-        if (result != NULL) entry = PyObject_CallFunctionObjArgs(self->make_entry, self->python, copies, kwnames == NULL ? Py_None : kwnames, operands, result, NULL);
-        if (entry != NULL) store_entry(self->cache, &copied_key, entry);
+        if (result != NULL) entry = PyObject_CallFunctionObjArgs(make_entry, self->python, copies, kwnames == NULL ? Py_None : kwnames, operands, result, self->arrays ? Py_True : Py_False, NULL);
+        if (entry != NULL) store_entry(self->cached.cache, &copied_key, entry);
         else Py_CLEAR(result);
         Py_XDECREF(operands);
     }
@@ -822,73 +628,74 @@ static PyObject *call_and_store(Operation *self, const CallKey *call, PyObject *
     return result;
 }
 
-/* Store the second call with a key in a trace: call_untraced(make_entry, self, None, the arguments, the names of keywords, None). */
-static int store_in_trace(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+/* Store the entry of a call in a trace: make the call outside of the trace, with arrays instead of traced values. */
+static int store_in_trace(const Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
     PyObject *given = PyTuple_New(n), *done = NULL;
     for (i = 0; given != NULL && i < n; i++) PyTuple_SET_ITEM(given, i, Py_NewRef(args[i]));
-    if (given != NULL) done = PyObject_CallFunctionObjArgs(core.call_untraced, self->make_entry, self, given, kwnames == NULL ? Py_None : kwnames, core.empty_tuple, Py_None, NULL);
+    if (given != NULL) done = PyObject_CallFunctionObjArgs(core.call_untraced, call_with_arrays, self, given, kwnames == NULL ? Py_None : kwnames, NULL);
     Py_XDECREF(given);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
 }
 
-static PyObject *cached_method_call(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
+static PyObject *cached_call(const Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
     PyObject *entry = NULL, *output = NULL;
     CallKey call;
+    if (make_entry == NULL || (self->arrays && mode != RECORDS && mode != TRACES)) return NULL;
     if (read_arguments(self, &call, args, nargs, kwnames, mode)) {
-        int seen_once = find_entry(self->cache, &call, &entry);
-        if (entry == NULL && seen_once && mode == TRACES) {
-            if (store_in_trace(self, args, nargs, kwnames) == 0) find_entry(self->cache, &call, &entry);
-            seen_once = 0;
+        int is_due = find_entry(self->cached.cache, &call, &entry) || (entry == NULL && !self->arrays); /* functions of Arrays run again for an entry, so their keys wait for the second call */
+        if (is_due && mode == TRACES) {
+            if (store_in_trace(self, args, nargs, kwnames) == 0) find_entry(self->cached.cache, &call, &entry);
+            is_due = 0;
         }
-        if (entry != NULL && PyTuple_CheckExact(entry)) output = wrap_tensor(replay(entry, call.operands, call.noperands, mode));
-        else if (seen_once) output = call_and_store(self, &call, args, nargs, kwnames);
+        if (entry != NULL && PyTuple_CheckExact(entry)) output = replay(entry, call.operands, call.noperands, mode);
+        else if (is_due) output = call_and_store(self, &call, args, nargs, kwnames);
+        if (output != NULL && entry != NULL && self->arrays) output = wrap_tensor(output);
     }
     drop_call_key(&call);
     Py_XDECREF(entry);
     return output;
 }
 
-/* ---- indexing */
+/* ---- dispatch */
 
 static PyObject *by_index(const Operation *self, PyObject *x, PyObject *index, int mode) {
     PyObject *tensor = unwrap_array(x), *output;
     if (Py_TYPE(tensor) != core.tensor) return NULL;
     Py_INCREF(tensor);
-    output = index_tensor(self->prim, self->table, tensor, index, tensor != x, mode);
+    output = index_tensor(self->index.basic, self->index.at_positions, tensor, index, tensor != x, mode);
     Py_DECREF(tensor);
     return tensor == x ? output : wrap_tensor(output);
 }
 
-/* The fast path of a call without keywords. NULL without an error: slow path. */
-static PyObject *call_fast_path(Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode) {
-    PyObject *unwrapped[MAX_ELEMENTWISE_OPERANDS], *result, *params = core.no_params, *both[2];
+static PyObject *on_tensors(const Operation *self, PyObject *const *args, PyObject *params, int mode) {
+    return self->form == BY_NDIM ? by_ndim(self, args, mode, current_frame) : elementwise(self, args, params, mode, current_frame);
+}
+
+/* Call an ELEMENTWISE or BY_NDIM operation without keywords. NULL without an error: slow path. */
+static PyObject *call_without_keywords(const Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode) {
+    PyObject *operands[MAX_ELEMENTWISE_OPERANDS], *result;
     int k;
-    if (self->form == INDEX) return nargs == 2 ? by_index(self, args[0], args[1], mode) : NULL;
-    if (self->form == ARRAY_UFUNC) return by_protocol(self, args, nargs, mode);
-    if (nargs != self->nin || (mode == TRACES && self->form != ELEMENTWISE && self->form != BY_NDIM)) return NULL;
-    if (self->form == IN_PLACE) return in_place(self, args, self->direct, mode);
-    if (self->form == ASSIGN) return assign(self->label, args[0], self->assigned == NULL ? args[1] : self->assigned, self->direct, mode);
+    if (nargs != self->nin) return NULL;
     if (self->nin == 2 && !self->arrays && !self->swapped && self->form == ELEMENTWISE && PyArray_IsScalar(args[1], Floating)) {
-        Op *op = op_of(self->prim);
-        both[0] = args[0];
-        both[1] = op == NULL || !op->records ? NULL : weak_scalar(args[1]);
+        Op *op = op_of(self->elementwise.prim);
+        operands[0] = args[0];
+        operands[1] = op == NULL || !op->records ? NULL : weak_scalar(args[1]);
         Py_XDECREF(op);
-        if (both[1] == NULL) return NULL;
-        result = elementwise(self, both, params, mode, current_frame);
-        Py_DECREF(both[1]);
+        if (operands[1] == NULL) return NULL;
+        result = on_tensors(self, operands, core.no_params, mode);
+        Py_DECREF(operands[1]);
         return result;
     }
-    if (!self->arrays && !self->swapped) return self->form == BY_NDIM ? by_ndim(self, args, mode, current_frame) : elementwise(self, args, params, mode, current_frame);
-    if (!unwrap_arrays(self, args, unwrapped)) return NULL;
-    result = self->form == BY_NDIM ? by_ndim(self, unwrapped, mode, current_frame) : elementwise(self, unwrapped, params, mode, current_frame);
-    for (k = 0; k < self->nin; k++) Py_DECREF(unwrapped[k]);
+    if (!self->arrays && !self->swapped) return on_tensors(self, args, core.no_params, mode);
+    if (!unwrap_arrays(self, args, operands)) return NULL;
+    result = on_tensors(self, operands, core.no_params, mode);
+    for (k = 0; k < self->nin; k++) Py_DECREF(operands[k]);
     return result != NULL && self->arrays ? wrap_tensor(result) : result;
 }
 
-/* The fast path of a call with numeric parameters. */
-static PyObject *call_with_parameters(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
+static PyObject *call_with_parameters(const Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
     PyObject *params = nargs == self->nin ? parameters_of(self, args + nargs, kwnames) : NULL, *result;
     if (params == NULL) return NULL;
     result = elementwise(self, args, params, mode, current_frame);
@@ -896,22 +703,26 @@ static PyObject *call_with_parameters(Operation *self, PyObject *const *args, Py
     return result;
 }
 
-/* Multiply the last operand by the factor first. */
-static PyObject *call_with_factor(Operation *self, PyObject *const *args, PyObject *factor, int mode) {
+static PyObject *call_or_write(const Operation *self, PyObject *const *args, int direct, int mode) {
+    return self->form == IN_PLACE ? in_place(self, args, direct, mode) : call_without_keywords(self, args, self->nin, mode);
+}
+
+/* Call an ELEMENTWISE or IN_PLACE operation. Multiply the last operand by the factor first. */
+static PyObject *call_with_factor(const Operation *self, PyObject *const *args, PyObject *factor, int mode) {
     PyObject *operands[MAX_ELEMENTWISE_OPERANDS + 1], *result, *both[] = {args[self->nin - 1], factor}, *scaled, *name;
     int k, last = self->nin - 1;
-    if (PyFloat_CheckExact(factor) ? PyFloat_AS_DOUBLE(factor) == 1 : PyLong_AsDouble(factor) == 1) return self->form == IN_PLACE ? in_place(self, args, 0, mode) : call_fast_path(self, args, self->nin, mode);
+    if (PyFloat_CheckExact(factor) ? PyFloat_AS_DOUBLE(factor) == 1 : PyLong_AsDouble(factor) == 1) return call_or_write(self, args, 0, mode);
     if (PyErr_Occurred() || Py_TYPE(both[0]) != core.tensor) {
         PyErr_Clear(); /* an integer out of range of floats */
         return NULL;
     }
     if (self->form == IN_PLACE && !may_write(args[0], mode, 1)) return NULL;
-    scaled = operate(self->factor, both, 2, current_frame);
+    scaled = operate(self->elementwise.factor, both, 2, current_frame);
     if (scaled == NULL) return NULL;
     for (k = 0; k < last; k++) operands[k] = args[k];
     operands[last] = scaled;
-    result = self->form == IN_PLACE ? in_place(self, operands, 0, mode) : call_fast_path(self, operands, self->nin, mode);
-    if (result == NULL && !PyErr_Occurred() && (name = PyTuple_Pack(1, self->factor_name)) != NULL) { /* Continue in Python with the scaled operand. The factor True has no effect, but keeps Python from writing with a single ufunc call. */
+    result = call_or_write(self, operands, 0, mode);
+    if (result == NULL && !PyErr_Occurred() && (name = PyTuple_Pack(1, self->elementwise.factor_name)) != NULL) { /* Continue in Python with the scaled operand. The factor True has no effect, but keeps Python from writing with a single ufunc call. */
         operands[self->nin] = Py_True;
         result = call_in_error_state(self->python, operands, (size_t)self->nin, name);
         Py_DECREF(name);
@@ -921,20 +732,35 @@ static PyObject *call_with_factor(Operation *self, PyObject *const *args, PyObje
 }
 
 static int is_factor(const Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    return self->factor != NULL && nargs == self->nin && PyTuple_GET_SIZE(kwnames) == 1 && PyTuple_GET_ITEM(kwnames, 0) == self->factor_name && is_number(args[nargs]);
+    const Elementwise *form = &self->elementwise;
+    return form->factor != NULL && nargs == self->nin && PyTuple_GET_SIZE(kwnames) == 1 && PyTuple_GET_ITEM(kwnames, 0) == form->factor_name && is_number(args[nargs]);
 }
 
-static PyObject *dispatch(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
+static PyObject *call_elementwise(const Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
+    int named = kwnames != NULL && PyTuple_GET_SIZE(kwnames) > 0;
+    if (mode == TRACES && (named || self->form == IN_PLACE)) return NULL;
+    if (self->elementwise.parameters != NULL) return call_with_parameters(self, args, nargs, kwnames, mode);
+    if (named) return is_factor(self, args, nargs, kwnames) ? call_with_factor(self, args, args[nargs], mode) : NULL;
+    return nargs == self->nin ? call_or_write(self, args, self->form == IN_PLACE && self->in_place.direct, mode) : NULL;
+}
+
+/* Run the fast path of a call. NULL without an error: slow path. */
+static PyObject *dispatch(const Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
+    if (self->form == ELEMENTWISE || self->form == IN_PLACE) return call_elementwise(self, args, nargs, kwnames, mode);
     if (self->form == CACHED) return cached_call(self, args, nargs, kwnames, mode);
-    if (self->form == CACHED_METHOD || self->form == ARRAY_FUNCTION) return mode == RECORDS || mode == TRACES ? cached_method_call(self, args, nargs, kwnames, mode) : NULL;
-    if (mode == TRACES && kwnames != NULL && PyTuple_GET_SIZE(kwnames) > 0) return NULL;
-    if (self->parameters != NULL) return call_with_parameters(self, args, nargs, kwnames, mode);
-    if (kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0) return call_fast_path(self, args, nargs, mode);
-    return is_factor(self, args, nargs, kwnames) ? call_with_factor(self, args, args[nargs], mode) : NULL;
+    if (kwnames != NULL && PyTuple_GET_SIZE(kwnames) > 0) return NULL;
+    switch (self->form) {
+    case BY_NDIM: return call_without_keywords(self, args, nargs, mode);
+    case ARRAY_UFUNC: return by_protocol(self, args, nargs, mode);
+    case INDEX: return nargs == 2 ? by_index(self, args[0], args[1], mode) : NULL;
+    default: /* ASSIGN */
+        if (nargs != self->nin || mode == TRACES) return NULL;
+        return assign(self->assign.label, args[0], self->assign.assigned == NULL ? args[1] : self->assign.assigned, self->assign.numbers, mode);
+    }
 }
 
 static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    Operation *self = (Operation *)object;
+    const Operation *self = (const Operation *)object;
     PyObject *result = NULL;
     int mode;
     if (core.self_test != NULL && !PyErr_Occurred() && run_self_test() < 0) return NULL;
@@ -951,54 +777,134 @@ static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t 
 
 /* ---- the type */
 
-/* Operation(python, form, prim=None, operands=0, number_first=False, floating=False, discrete=0, table=None, make_entry=None, parameters=None,
-   masks=0, arrays_of_numbers=False, factor=None, label=None, direct=False, assigned=None)
-   operands: their number; number_first: the first may be a number; floating: accepts float and double; discrete: BOOL + INT64 if it accepts these;
-   make_entry: returns a cache entry; factor: (keyword, operation). The struct describes the other arguments. */
-static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"python", "form", "prim", "operands", "number_first", "floating", "discrete", "table", "make_entry", "parameters", "masks", "arrays_of_numbers", "factor", "label", "direct", "assigned", NULL};
-    PyObject *python, *prim = Py_None, *table = Py_None, *make_entry = Py_None, *parameters = Py_None, *factor = Py_None, *label = Py_None, *assigned = Py_None;
-    int form, nin = 0, number_first = 0, floating = 0, discrete = 0, masks = 0, arrays_of_numbers = 0, direct = 0, invalid;
-    Operation *self;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oi|OippiOOOipOOpO:Operation", names, &python, &form, &prim, &nin, &number_first, &floating, &discrete, &table, &make_entry, &parameters, &masks, &arrays_of_numbers, &factor, &label, &direct, &assigned)) return NULL;
-    if (form == BY_NDIM) nin = 2;
-    invalid = form < ELEMENTWISE || form > INDEX || nin < 0 || nin > MAX_ELEMENTWISE_OPERANDS;
-    invalid |= (form == ELEMENTWISE || form == IN_PLACE) && (nin < 1 || prim == Py_None);
-    invalid |= (form == IN_PLACE || form == ASSIGN) && (nin < 1 || !PyUnicode_CheckExact(label));
-    invalid |= form == ASSIGN && nin != 2 - (assigned != Py_None);
-    invalid |= (form == BY_NDIM || form == ARRAY_UFUNC || form == ARRAY_FUNCTION) && !PyDict_CheckExact(table);
-    invalid |= form == INDEX && (prim == Py_None || table == Py_None);
-    invalid |= ((form == CACHED || form == CACHED_METHOD || form == ARRAY_FUNCTION) && make_entry == Py_None) || (parameters != Py_None && !PyDict_CheckExact(parameters));
-    invalid |= factor != Py_None && (!PyTuple_CheckExact(factor) || PyTuple_GET_SIZE(factor) != 2 || nin < 1);
-    if (invalid) {
-        PyErr_SetString(PyExc_ValueError, "an Operation needs an op of one to three operands, a table, make_entry or a label, as its form requires");
-        return NULL;
+enum { MAX_REFERENCES = 5 };
+
+/* Collect the slots of the form of an operation. */
+static int slots_of_form(Operation *self, PyObject ***found) {
+    int n = 0;
+    switch (self->form) {
+    case IN_PLACE:
+    case ELEMENTWISE:
+        found[n++] = &self->elementwise.prim;
+        found[n++] = &self->elementwise.parameters;
+        found[n++] = &self->elementwise.factor_name;
+        found[n++] = &self->elementwise.factor;
+        if (self->form == IN_PLACE) found[n++] = &self->in_place.label;
+        break;
+    case BY_NDIM: found[n++] = &self->by_ndim.table; break;
+    case ARRAY_UFUNC: found[n++] = &self->array_ufunc.table; break;
+    case CACHED: found[n++] = &self->cached.table; break;
+    case ASSIGN:
+        found[n++] = &self->assign.label;
+        found[n++] = &self->assign.assigned;
+        break;
+    default: /* INDEX */
+        found[n++] = &self->index.basic;
+        found[n++] = &self->index.at_positions;
     }
-    self = (Operation *)type->tp_alloc(type, 0);
-    if (self == NULL) return NULL;
-    operation_type = type;
-    self->vectorcall = call_operation;
-    self->form = form;
-    self->nin = nin;
-    self->number_first = number_first;
-    self->floating = floating;
-    self->discrete = discrete;
-    self->masks = masks;
-    self->arrays_of_numbers = arrays_of_numbers;
-    self->direct = direct;
-    self->python = Py_NewRef(python);
-    self->prim = Py_NewRef(prim);
-    self->table = Py_NewRef(table);
-    self->make_entry = Py_NewRef(make_entry);
-    self->label = Py_NewRef(label);
-    self->parameters = parameters == Py_None ? NULL : Py_NewRef(parameters);
-    self->assigned = assigned == Py_None ? NULL : Py_NewRef(assigned);
-    self->factor_name = factor == Py_None ? NULL : Py_NewRef(PyTuple_GET_ITEM(factor, 0));
-    self->factor = factor == Py_None ? NULL : Py_NewRef(PyTuple_GET_ITEM(factor, 1));
-    if (self->factor_name != NULL && PyUnicode_CheckExact(self->factor_name)) PyUnicode_InternInPlace(&self->factor_name);
-    self->cached = form == CACHED ? PyDict_New() : Py_NewRef(Py_None);
-    if (form == CACHED_METHOD || form == ARRAY_FUNCTION) self->cache = new_cache();
-    if (self->cached == NULL || PyErr_Occurred()) Py_CLEAR(self);
+    return n;
+}
+
+/* Set a factor (keyword, operation), or none. */
+static void set_factor(Elementwise *form, PyObject *factor) {
+    Py_XSETREF(form->factor_name, factor == NULL ? NULL : Py_NewRef(PyTuple_GET_ITEM(factor, 0)));
+    Py_XSETREF(form->factor, factor == NULL ? NULL : Py_NewRef(PyTuple_GET_ITEM(factor, 1)));
+    if (factor != NULL && PyUnicode_CheckExact(form->factor_name)) PyUnicode_InternInPlace(&form->factor_name);
+}
+
+static PyObject *optional(PyObject *x) { return x == Py_None ? NULL : Py_NewRef(x); }
+
+static int invalid(const char *message) {
+    PyErr_SetString(PyExc_ValueError, message);
+    return -1;
+}
+
+/* The arguments after python and form. number_first: the first operand may be a number; floating: accepts float and double; discrete: BOOL + INT64 if
+   it accepts these; factor: (keyword, operation); label: for IN_PLACE. The structs describe the other arguments. */
+static int fill_elementwise(Operation *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"prim", "operands", "number_first", "floating", "discrete", "parameters", "masks", "arrays_of_numbers", "factor", "label", "direct", NULL};
+    PyObject *prim, *parameters = Py_None, *factor = Py_None, *label = NULL;
+    Elementwise *form = &self->elementwise;
+    int direct = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oi|ppiOipOUp:Operation", names, &prim, &self->nin, &form->number_first, &form->floating, &form->discrete, &parameters, &form->masks, &form->arrays_of_numbers, &factor, &label, &direct)) return -1;
+    if (self->nin < 1 || self->nin > MAX_ELEMENTWISE_OPERANDS || (label != NULL) != (self->form == IN_PLACE)) return invalid("an elementwise Operation needs one to three operands, and a label if it works in place");
+    if ((parameters != Py_None && !PyDict_CheckExact(parameters)) || (factor != Py_None && (!PyTuple_CheckExact(factor) || PyTuple_GET_SIZE(factor) != 2))) return invalid("the parameters of an Operation are a dict, and its factor is a pair");
+    form->prim = Py_NewRef(prim);
+    form->parameters = optional(parameters);
+    set_factor(form, factor == Py_None ? NULL : factor);
+    if (label == NULL) return 0;
+    self->in_place.label = Py_NewRef(label);
+    self->in_place.direct = direct;
+    return 0;
+}
+
+static int fill_table(Operation *self, PyObject *args, PyObject *kwargs, PyObject **table) {
+    static char *names[] = {"table", NULL};
+    PyObject *given;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!:Operation", names, &PyDict_Type, &given)) return -1;
+    *table = Py_NewRef(given);
+    if (self->form == BY_NDIM) self->nin = 2;
+    return 0;
+}
+
+static int fill_cached(Operation *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"arrays", "table", NULL};
+    PyObject *table = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "p|O!:Operation", names, &self->arrays, &PyDict_Type, &table)) return -1;
+    self->cached.table = Py_XNewRef(table);
+    self->cached.cache = new_cache();
+    return self->cached.cache == NULL ? -1 : 0;
+}
+
+static int fill_assign(Operation *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"label", "numbers", "assigned", NULL};
+    PyObject *label, *assigned = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Up|O:Operation", names, &label, &self->assign.numbers, &assigned)) return -1;
+    self->assign.label = Py_NewRef(label);
+    self->assign.assigned = optional(assigned);
+    self->nin = assigned == Py_None ? 2 : 1;
+    return 0;
+}
+
+static int fill_index(Operation *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"basic", "at_positions", NULL};
+    PyObject *basic, *at_positions;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:Operation", names, &basic, &at_positions)) return -1;
+    self->index.basic = Py_NewRef(basic);
+    self->index.at_positions = Py_NewRef(at_positions);
+    return 0;
+}
+
+static int fill_form(Operation *self, PyObject *args, PyObject *kwargs) {
+    switch (self->form) {
+    case ELEMENTWISE:
+    case IN_PLACE: return fill_elementwise(self, args, kwargs);
+    case BY_NDIM: return fill_table(self, args, kwargs, &self->by_ndim.table);
+    case ARRAY_UFUNC: return fill_table(self, args, kwargs, &self->array_ufunc.table);
+    case CACHED: return fill_cached(self, args, kwargs);
+    case ASSIGN: return fill_assign(self, args, kwargs);
+    default: return fill_index(self, args, kwargs);
+    }
+}
+
+/* Operation(python, form, ...): see the functions fill_...() for the other arguments */
+static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    PyObject *python, *first = PyTuple_GetSlice(args, 0, 2), *others = PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args));
+    Operation *self = NULL;
+    int form;
+    if (first != NULL && others != NULL && PyArg_ParseTuple(first, "Oi:Operation", &python, &form)) {
+        if (form < ELEMENTWISE || form > INDEX) invalid("an Operation has one of the forms ELEMENTWISE to INDEX");
+        else self = (Operation *)type->tp_alloc(type, 0);
+    }
+    if (self != NULL) {
+        operation_type = type;
+        self->vectorcall = call_operation;
+        self->python = Py_NewRef(python);
+        self->form = form;
+        if (fill_form(self, others, kwargs) < 0) Py_CLEAR(self);
+    }
+    Py_XDECREF(first);
+    Py_XDECREF(others);
     return (PyObject *)self;
 }
 
@@ -1007,72 +913,48 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwa
 static PyObject *operation_instead(PyObject *object, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"python", "arrays", "swapped", "floats", "factor", "constants", NULL};
     Operation *self = (Operation *)object, *copy;
-    PyObject *python, *factor = NULL;
-    int arrays = 0, swapped = 0, floats = 0, constants = 0;
+    PyObject *python, *factor = NULL, **found[MAX_REFERENCES];
+    int arrays = 0, swapped = 0, floats = 0, constants = 0, elementwise = self->form == ELEMENTWISE || self->form == IN_PLACE, n;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|pppO!p:with_fallback", names, &python, &arrays, &swapped, &floats, &PyTuple_Type, &factor, &constants)) return NULL;
-    if (self->form == CACHED || self->form >= CACHED_METHOD || (arrays && array_type == NULL) || (factor != NULL && PyTuple_GET_SIZE(factor) != 2)) {
+    if (!(elementwise || self->form == BY_NDIM) || (arrays && array_type == NULL) || (factor != NULL && (!elementwise || PyTuple_GET_SIZE(factor) != 2))) {
         PyErr_SetString(PyExc_TypeError, "this operation cannot have another Python function");
         return NULL;
     }
     copy = (Operation *)Py_TYPE(object)->tp_alloc(Py_TYPE(object), 0);
     if (copy == NULL) return NULL;
+    memcpy((char *)copy + offsetof(Operation, form), (char *)self + offsetof(Operation, form), sizeof(Operation) - offsetof(Operation, form));
+    for (n = slots_of_form(copy, found); n-- > 0;) Py_XINCREF(*found[n]);
     copy->vectorcall = call_operation;
-    copy->form = self->form;
-    copy->nin = self->nin;
-    copy->number_first = self->number_first;
-    copy->floating = self->floating;
-    copy->discrete = floats ? 0 : self->discrete;
-    copy->masks = self->masks;
-    copy->arrays_of_numbers = self->arrays_of_numbers;
-    copy->direct = self->direct;
+    copy->python = Py_NewRef(python);
     copy->arrays = arrays;
     copy->swapped = swapped;
     copy->constants = constants;
-    copy->python = Py_NewRef(python);
-    copy->prim = Py_NewRef(self->prim);
-    copy->table = Py_NewRef(self->table);
-    copy->make_entry = Py_NewRef(self->make_entry);
-    copy->cached = Py_NewRef(self->cached);
-    copy->label = Py_NewRef(self->label);
-    copy->parameters = Py_XNewRef(self->parameters);
-    copy->assigned = Py_XNewRef(self->assigned);
-    copy->factor_name = Py_XNewRef(factor == NULL ? self->factor_name : PyTuple_GET_ITEM(factor, 0));
-    copy->factor = Py_XNewRef(factor == NULL ? self->factor : PyTuple_GET_ITEM(factor, 1));
-    if (factor != NULL && PyUnicode_CheckExact(copy->factor_name)) PyUnicode_InternInPlace(&copy->factor_name);
+    if (elementwise && floats) copy->elementwise.discrete = 0;
+    if (factor != NULL) set_factor(&copy->elementwise, factor);
     return (PyObject *)copy;
 }
 
 static int operation_traverse(PyObject *object, visitproc visit, void *arg) {
     Operation *self = (Operation *)object;
+    PyObject **found[MAX_REFERENCES];
+    int n;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->dict);
     Py_VISIT(self->python);
-    Py_VISIT(self->prim);
-    Py_VISIT(self->table);
-    Py_VISIT(self->cached);
-    Py_VISIT(self->make_entry);
-    Py_VISIT(self->parameters);
-    Py_VISIT(self->factor);
-    Py_VISIT(self->assigned);
-    return visit_cache(self->cache, visit, arg);
+    for (n = slots_of_form(self, found); n-- > 0;) Py_VISIT(*found[n]);
+    return self->form == CACHED ? visit_cache(self->cached.cache, visit, arg) : 0;
 }
 
 static int operation_clear(PyObject *object) {
     Operation *self = (Operation *)object;
+    PyObject **found[MAX_REFERENCES];
+    int n;
     Py_CLEAR(self->python); /* first: calls are refused without it */
     Py_CLEAR(self->dict);
-    Py_CLEAR(self->table);
-    Py_CLEAR(self->cached);
-    Py_CLEAR(self->make_entry);
-    Py_CLEAR(self->parameters);
-    Py_CLEAR(self->factor_name);
-    Py_CLEAR(self->factor);
-    Py_CLEAR(self->label);
-    Py_CLEAR(self->assigned);
-    Py_CLEAR(self->prim);
-    if (self->cache != NULL) {
-        DispatchCache *cache = self->cache;
-        self->cache = NULL;
+    for (n = slots_of_form(self, found); n-- > 0;) Py_CLEAR(*found[n]);
+    if (self->form == CACHED) {
+        DispatchCache *cache = self->cached.cache;
+        self->cached.cache = NULL;
         free_cache(cache);
     }
     return 0;
@@ -1104,23 +986,38 @@ static PyMemberDef members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(Operation, dict), READONLY, NULL},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(Operation, weakrefs), READONLY, NULL},
     {"python", T_OBJECT, offsetof(Operation, python), READONLY, "the Python function for the slow path"},
-    {"prim", T_OBJECT, offsetof(Operation, prim), READONLY, "the op of an elementwise operation"},
     {"form", T_INT, offsetof(Operation, form), READONLY, NULL},
     {"operands", T_INT, offsetof(Operation, nin), READONLY, NULL},
-    {"parameters", T_OBJECT, offsetof(Operation, parameters), READONLY, NULL},
     {"swapped", T_INT, offsetof(Operation, swapped), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
-/* (keyword, operation), or None */
-static PyObject *get_factor(PyObject *object, void *unused) {
-    Operation *self = (Operation *)object;
+
+/* Return the form if it has an op, parameters and a factor, or else NULL. */
+static const Elementwise *elementwise_form(PyObject *object) {
+    const Operation *self = (const Operation *)object;
+    return self->form == ELEMENTWISE || self->form == IN_PLACE ? &self->elementwise : NULL;
+}
+static PyObject *get_prim(PyObject *object, void *unused) {
+    const Elementwise *form = elementwise_form(object);
     (void)unused;
-    if (self->factor == NULL) Py_RETURN_NONE;
-    return PyTuple_Pack(2, self->factor_name, self->factor);
+    return Py_NewRef(form == NULL || form->prim == NULL ? Py_None : form->prim);
+}
+static PyObject *get_parameters(PyObject *object, void *unused) {
+    const Elementwise *form = elementwise_form(object);
+    (void)unused;
+    return Py_NewRef(form == NULL || form->parameters == NULL ? Py_None : form->parameters);
+}
+static PyObject *get_factor(PyObject *object, void *unused) {
+    const Elementwise *form = elementwise_form(object);
+    (void)unused;
+    if (form == NULL || form->factor == NULL) Py_RETURN_NONE;
+    return PyTuple_Pack(2, form->factor_name, form->factor);
 }
 
 static PyGetSetDef getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {"prim", get_prim, NULL, "the op of an elementwise operation, or None", NULL},
+    {"parameters", get_parameters, NULL, "the numeric parameters of an elementwise operation with their defaults, or None", NULL},
     {"factor", get_factor, NULL, "(keyword of a factor for the last operand, operation that multiplies), or None", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -1181,12 +1078,29 @@ static PyObject *replay_entry(PyObject *module, PyObject *args) {
     return output == NULL && !PyErr_Occurred() ? Py_NewRef(Py_None) : output;
 }
 
+/* connect_dispatch_cache(make_entry, call_with_arrays): set the functions of api/dispatch_cache.py */
+static PyObject *connect_dispatch_cache(PyObject *module, PyObject *args) {
+    PyObject *make, *call;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO:connect_dispatch_cache", &make, &call)) return NULL;
+    Py_XSETREF(make_entry, Py_NewRef(make));
+    Py_XSETREF(call_with_arrays, Py_NewRef(call));
+    Py_RETURN_NONE;
+}
+
 /* Add the constants that api/operations.py, api/dispatch_cache.py and tape/eager.py make Operations and Ops with. */
 int add_operation_constants(PyObject *module) {
+#define CONSTANT(name) {#name, name}
     static const struct {
         const char *name;
         long value;
-    } constants[] = {{"ELEMENTWISE", ELEMENTWISE}, {"BY_NDIM", BY_NDIM}, {"CACHED", CACHED}, {"ARRAY_UFUNC", ARRAY_UFUNC}, {"IN_PLACE", IN_PLACE}, {"ASSIGN", ASSIGN}, {"CACHED_METHOD", CACHED_METHOD}, {"ARRAY_FUNCTION", ARRAY_FUNCTION}, {"INDEX", INDEX}, {"BOOL", DISCRETE_BOOL}, {"INT64", DISCRETE_INT64}, {"SUM", SUM}, {"MEAN", MEAN}, {"CONCATENATE", CONCATENATE}, {"STACK", STACK}, {"VARIANCE", VARIANCE}, {"DEVIATION", DEVIATION}, {"NORM", NORM}, {"LOG_SUM_EXP", LOG_SUM_EXP}, {"SCAN_SUM", SCAN_SUM}, {"SCAN_PRODUCT", SCAN_PRODUCT}, {"ALIGN", ALIGN}, {"LEADING", LEADING}, {"MAX_SAVED", MAX_SAVED}};
+    } constants[] = {
+        CONSTANT(ELEMENTWISE), CONSTANT(BY_NDIM), CONSTANT(CACHED), CONSTANT(ARRAY_UFUNC), CONSTANT(IN_PLACE), CONSTANT(ASSIGN), CONSTANT(INDEX),
+        CONSTANT(DISCRETE_BOOL), CONSTANT(DISCRETE_INT64), CONSTANT(NO_REDUCTION), CONSTANT(SUM), CONSTANT(MEAN), CONSTANT(NO_JOIN), CONSTANT(CONCATENATE), CONSTANT(STACK),
+        CONSTANT(NO_STATISTIC), CONSTANT(VARIANCE), CONSTANT(DEVIATION), CONSTANT(NORM), CONSTANT(LOG_SUM_EXP), CONSTANT(SCAN_SUM), CONSTANT(SCAN_PRODUCT),
+        CONSTANT(BATCH_IN_PYTHON), CONSTANT(ALIGN), CONSTANT(LEADING), CONSTANT(MAX_SAVED),
+    };
+#undef CONSTANT
     size_t i;
     for (i = 0; i < sizeof(constants) / sizeof(constants[0]); i++) {
         if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0) return -1;
@@ -1198,6 +1112,7 @@ PyMethodDef operation_functions[] = {
     {"replay", replay_entry, METH_VARARGS, "replay(entry, operands): record the operations of a dispatch cache entry; return the last tensor, or None; see api/dispatch_cache.py"},
     {"call_in_error_state", (PyCFunction)(void (*)(void))call_function_in_error_state, METH_FASTCALL, "call_in_error_state(function, *args): call a function; NumPy warnings in it name the user\'s line"},
     {"connect_error_state", connect_error_state, METH_VARARGS, "connect_error_state(variable, internal_error_state_of, raising_error_state_of): set NumPy's context variable, and the functions that convert error states"},
+    {"connect_dispatch_cache", connect_dispatch_cache, METH_VARARGS, "connect_dispatch_cache(make_entry, call_with_arrays): set the functions of api/dispatch_cache.py"},
     {"connect_arrays", connect_arrays, METH_O, "connect_arrays(Array): the class of arrays, which hold a tensor"},
     {NULL, NULL, 0, NULL},
 };

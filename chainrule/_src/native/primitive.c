@@ -179,7 +179,7 @@ PyObject *op_value(Op *op, PyObject *const *raw, int n, PyObject *params) {
     return as_array(call_dict_in_error_state(op->value.value, raw, (size_t)n, params));
 }
 
-PyObject *saved_of(const Op *op, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result) {
+static PyObject *saved_of(const Op *op, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result) {
     PyObject *saved;
     int i, k, needed = 0;
     if (op->nsaves == 0) return Py_NewRef(core.empty_tuple);
@@ -192,24 +192,40 @@ PyObject *saved_of(const Op *op, PyObject *const *raw, PyObject *const *edges, i
     return saved;
 }
 
-/* As tape.dispatch._in_avals. */
-PyObject *avals_of(const Op *op, PyObject *const *raw, int n, PyObject *result) {
-    PyArrayObject *out = (PyArrayObject *)result;
-    PyObject *avals;
-    int i, needed = op->needs_avals;
+/* Whether an operand has the shape of a result. -1 error */
+static int has_shape_of(PyObject *x, PyObject *out) {
+    PyObject *shape, *expected;
+    int same = -1;
+    if (PyArray_CheckExact(x) && PyArray_CheckExact(out)) return PyArray_SAMESHAPE((PyArrayObject *)x, (PyArrayObject *)out);
+    shape = shape_of_value(x);
+    expected = shape == NULL ? NULL : shape_of_value(out);
+    if (expected != NULL) same = PyObject_RichCompareBool(shape, expected, Py_EQ);
+    Py_XDECREF(shape);
+    Py_XDECREF(expected);
+    return same;
+}
+
+/* Return the shapes and dtypes of the operands, arrays or values of transformations, or None, as tape.dispatch._in_avals. */
+static PyObject *avals_of(const Op *op, PyObject *const *operands, Py_ssize_t n, PyObject *out) {
+    PyObject *dtype = dtype_of_value(out), *avals;
+    Py_ssize_t i;
+    int needed = op->needs_avals;
     for (i = 0; i < n && !needed; i++) {
-        if (PyArray_CheckExact(raw[i])) {
-            PyArrayObject *x = (PyArrayObject *)raw[i];
-            needed = PyArray_DESCR(x) != PyArray_DESCR(out) || (op->elementwise && !PyArray_SAMESHAPE(x, out));
-        } else if (n != 2 || (i == 0 && op->value.ufunc == NULL)) {
-            needed = op->elementwise && PyArray_NDIM(out) > 0;
-        }
+        if (!is_number(operands[i])) needed = dtype_of_value(operands[i]) != dtype || (op->elementwise && has_shape_of(operands[i], out) != 1);
+        else if (n != 2 || (i == 0 && op->value.ufunc == NULL)) needed = op->elementwise && ndim_of_value(out) > 0;
     }
-    if (!needed) return Py_NewRef(Py_None);
-    if (n == 1 && PyArray_CheckExact(raw[0])) return aval_tuple_of(raw[0]);
+    if (!needed) return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    if (n == 1 && PyArray_CheckExact(operands[0])) return aval_tuple_of(operands[0]);
     avals = PyTuple_New(n);
     for (i = 0; avals != NULL && i < n; i++) {
-        PyObject *aval = PyArray_CheckExact(raw[i]) ? aval_of(raw[i]) : PyTuple_Pack(2, core.empty_tuple, (PyObject *)PyArray_DESCR(out));
+        PyObject *own = is_number(operands[i]) ? dtype : dtype_of_value(operands[i]), *shape, *aval;
+        if (PyArray_CheckExact(operands[i])) {
+            aval = aval_of(operands[i]);
+        } else {
+            shape = own == NULL ? NULL : shape_of_value(operands[i]);
+            aval = shape == NULL ? NULL : PyTuple_Pack(2, shape, own);
+            Py_XDECREF(shape);
+        }
         if (aval == NULL) Py_CLEAR(avals);
         else PyTuple_SET_ITEM(avals, i, aval);
     }
@@ -224,7 +240,7 @@ int is_constant(PyObject *x) {
 }
 
 /* Replace plain operands among the saved values by copies, as tape.versions.saveable_array does. `plain`: bits of the operands. */
-int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n) {
+static int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n) {
     Py_ssize_t i, k;
     for (i = 0; saved != NULL && i < PyTuple_GET_SIZE(saved); i++) {
         PyObject *value = PyTuple_GET_ITEM(saved, i), *copy;
@@ -239,8 +255,35 @@ int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n) {
     return 0;
 }
 
+PyObject *node_of(const Op *op, PyObject *prim, NodeOperands operands, PyObject *params, PyObject *out, PyObject *array, SourceLocation location) {
+    PyObject *edges = PyTuple_New(operands.count), *saved, *avals;
+    Py_ssize_t i;
+    for (i = 0; edges != NULL && i < operands.count; i++) PyTuple_SET_ITEM(edges, i, Py_NewRef(operands.edges[i]));
+    saved = saved_of(op, operands.raw, operands.edges, (int)operands.count, out);
+    if (operands.constants && protect(saved, operands.raw, operands.constants, operands.count) < 0) Py_CLEAR(saved);
+    avals = avals_of(op, operands.arrays, operands.count, array);
+    return new_node(prim, SLOT(prim, core.prim_pullback), params, edges, saved, avals, location);
+}
+
+PyObject *tensor_of_result(const Op *op, PyObject *prim, PyObject *const *args, NodeOperands operands, PyObject *params, PyObject *out, int views, int mode, SourceLocation location) {
+    PyObject *output;
+    Py_ssize_t i;
+    int recorded = 0, numeric = PyArray_CheckExact(out) ? PyArray_TYPE((PyArrayObject *)out) : -1;
+    for (i = 0; i < operands.count && !recorded; i++) recorded = operands.edges[i] != Py_None;
+    if (!recorded || mode != RECORDS || !op->records || (numeric >= 0 && (PyTypeNum_ISINTEGER(numeric) || PyTypeNum_ISBOOL(numeric)))) {
+        output = unrecorded_result(out, prim, args, operands.count, mode, location);
+    } else if (numeric >= 0 ? PyTypeNum_ISFLOAT(numeric) || PyTypeNum_ISCOMPLEX(numeric) : float_kind_of(out) >= 0) {
+        output = new_tensor(out, node_of(op, prim, operands, params, out, out, location), NULL);
+    } else {
+        Py_DECREF(out);
+        return NULL;
+    }
+    if (output != NULL && op->view && views && view_of(output, args[0], prim, params, mode) < 0) Py_CLEAR(output);
+    return output;
+}
+
 static PyObject *record_op(Op *op, PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, SourceLocation location) {
-    PyObject *raw[MAX_OP_OPERANDS], *edges[MAX_OP_OPERANDS], *output = NULL, *edge_tuple, *node, *pullback, *saved, *avals;
+    PyObject *raw[MAX_OP_OPERANDS], *edges[MAX_OP_OPERANDS], *output = NULL;
     Py_ssize_t i;
     int recorded = 0, arrays = 0, constants = 0;
     for (i = 0; i < n; i++) {
@@ -259,30 +302,14 @@ static PyObject *record_op(Op *op, PyObject *prim, PyObject *const *args, Py_ssi
             return NULL;
         }
     }
-    if (arrays == 0 || (constants && (!recorded || mode != RECORDS || !op->records)) || (op->variadic ? arrays < n : n != op->nin)) return NULL;
-    pullback = SLOT(prim, core.prim_pullback);
-    if (pullback == NULL) return NULL;
+    if (arrays == 0 || (constants && (!recorded || mode != RECORDS || !op->records)) || (op->variadic ? arrays < n : n != op->nin) || SLOT(prim, core.prim_pullback) == NULL) return NULL;
     for (i = 0; i < n; i++) { /* held while other code may run */
         Py_INCREF(raw[i]);
         Py_INCREF(edges[i]);
     }
-    Py_INCREF(pullback);
     out = out == NULL ? op_value(op, raw, (int)n, params) : Py_NewRef(out);
-    if (out != NULL && PyArray_CheckExact(out) && (!recorded || mode != RECORDS || !op->records || PyArray_ISINTEGER((PyArrayObject *)out) || PyArray_ISBOOL((PyArrayObject *)out))) {
-        output = unrecorded_result(Py_NewRef(out), prim, args, n, mode, location);
-        if (output != NULL && op->view && views && view_of(output, args[0], prim, params, mode) < 0) Py_CLEAR(output);
-    } else if (out != NULL && PyArray_CheckExact(out) && (PyArray_ISFLOAT((PyArrayObject *)out) || PyArray_ISCOMPLEX((PyArrayObject *)out))) {
-        edge_tuple = PyTuple_New(n);
-        for (i = 0; edge_tuple != NULL && i < n; i++) PyTuple_SET_ITEM(edge_tuple, i, Py_NewRef(edges[i]));
-        saved = saved_of(op, raw, edges, (int)n, out);
-        if (constants && protect(saved, raw, constants, n) < 0) Py_CLEAR(saved);
-        avals = avals_of(op, raw, (int)n, out);
-        node = new_node(prim, pullback, params, edge_tuple, saved, avals, location);
-        output = new_tensor(Py_NewRef(out), node, NULL);
-        if (output != NULL && op->view && views && view_of(output, args[0], prim, params, mode) < 0) Py_CLEAR(output);
-    }
-    Py_XDECREF(out);
-    Py_DECREF(pullback);
+    if (out != NULL && PyArray_CheckExact(out)) output = tensor_of_result(op, prim, args, (NodeOperands){raw, edges, raw, n, constants}, params, out, views, mode, location);
+    else Py_XDECREF(out);
     for (i = 0; i < n; i++) {
         Py_DECREF(raw[i]);
         Py_DECREF(edges[i]);

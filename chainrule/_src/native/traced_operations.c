@@ -90,11 +90,10 @@ static PyObject *traced_value(Recording *r, Op *op, PyObject *prim, const Traced
 PyObject *record_traced(Op *op, PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, int views) {
     TracedOperands operands;
     Recording r;
-    PyObject *value = NULL, *array, *edges, *pullback = SLOT(prim, core.prim_pullback), *output = NULL;
-    Py_ssize_t i, begin;
+    PyObject *value = NULL, *array, *output = NULL;
+    Py_ssize_t begin;
     operands.count = 0;
-    if (!op->records || pullback == NULL || SLOT(prim, core.prim_listed) != Py_True || open_recording(&r) <= 0) return NULL;
-    Py_INCREF(pullback);
+    if (!op->records || SLOT(prim, core.prim_pullback) == NULL || SLOT(prim, core.prim_listed) != Py_True || open_recording(&r) <= 0) return NULL;
     begin = count_calls(&r);
     if (begin >= 0 && read_operands(&r, args, n, &operands) && (op->variadic ? operands.tensors == n : op->nin == n)) value = traced_value(&r, op, prim, &operands, params);
     if (value == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python computes it again, and handles the exception */
@@ -102,15 +101,12 @@ PyObject *record_traced(Op *op, PyObject *prim, PyObject *const *args, Py_ssize_
     if (value != NULL) value = as_tensor_data(&r, value);
     array = value == NULL ? NULL : array_of_traced(&r, value);
     if (kind_of(array) >= 0) {
-        edges = PyTuple_New(n);
-        for (i = 0; edges != NULL && i < n; i++) PyTuple_SET_ITEM(edges, i, Py_NewRef(operands.edges[i]));
-        output = new_tensor(Py_NewRef(value), new_node(prim, pullback, params, edges, saved_of(op, operands.raw, operands.edges, (int)n, value), avals_of(op, operands.arrays, (int)n, array), current_frame), NULL);
+        output = new_tensor(Py_NewRef(value), node_of(op, prim, (NodeOperands){operands.raw, operands.edges, operands.arrays, n, 0}, params, value, array, current_frame), NULL);
         if (output != NULL && op->view && views && view_of(output, args[0], prim, params, RECORDS) < 0) Py_CLEAR(output);
         if (output != NULL && note_holder(&r, output, array) < 0) Py_CLEAR(output);
     }
     if (output == NULL && begin >= 0 && !PyErr_Occurred()) drop_calls(&r, begin);
     Py_XDECREF(value);
-    Py_DECREF(pullback);
     release_operands(&operands);
     close_recording(&r);
     return output;

@@ -20,9 +20,10 @@ from chainrule._src.arrays.device import check_device, gpu_of
 from chainrule._src.arrays.types import AnyFunction, Dims, DTypeLike, NumpyArray, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.foreign import Foreign, gpu_number
-from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, is_recording
+from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -35,8 +36,8 @@ def tensor_of(name: str, x: Any, accepts: str = "biufc") -> Tensor:
         x = operand(name, 0, x)
         if not hasattr(x, "dtype"):
             raise errors.wrong_operand(name, 0, x)
-    elif ACTIVE_MODES and LOCAL.recorder is not None:
-        LOCAL.recorder.lift(x)
+    else:
+        trace_hooks.lift(x)
     if x.dtype.kind not in accepts:
         raise errors.no_kernel(name, x.dtype, accepts)
     tensor: Tensor = x
@@ -183,4 +184,4 @@ def numbers_of(x: Tensor) -> NumpyArray | None:
 
 def new_array(function: str, gpu: int | None, *args: object) -> Any:
     """Call a NumPy function that makes an array, on the GPU with this number, or (None) in host memory."""
-    return getattr(np, function)(*args) if gpu is None else gpus.construct(function, gpu, *args)
+    return getattr(np, function)(*args) if gpu is None else gpus.construct_array(function, gpu, *args)

@@ -31,7 +31,7 @@ from chainrule._src.api.array import (
     recorded_setitem,
     with_strong_floats,
 )
-from chainrule._src.api.dispatch_cache import cached_by_shape, functions_cached_by_shape
+from chainrule._src.api.dispatch_cache import protocol_with_cached_dispatch, with_cached_dispatch
 from chainrule._src.api.operations import dispatch_by_rank, index_operation, ufunc_protocol, with_fast_path
 from chainrule._src.arrays.any_array import copy_alike
 from chainrule._src.arrays.device import DeviceLike
@@ -60,11 +60,11 @@ from chainrule._src.ops.numpy_layout import has_order, resolved_order, to_order
 from chainrule._src.table import indexing as rows
 from chainrule._src.table import shape
 from chainrule._src.table.any_index import is_array, put_any, read_any
-from chainrule._src.tape import foreign_operands, inplace
+from chainrule._src.tape import foreign_operands, inplace, trace_hooks
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.foreign_operands import operate_with_foreign
-from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, is_recording
+from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.protocol import BY_SHAPE, EXCHANGED, UFUNCS, as_plain_array
 from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
@@ -143,7 +143,7 @@ def _fast_operand(x: Any, dtype: NumpyDType, saves: bool) -> Any:
     if kind is float or kind is int:
         return x
     if kind is ndarray and x.dtype is dtype:
-        if ACTIVE_MODES and LOCAL.recorder is not None:
+        if trace_hooks.is_tracing():
             return wrap(x)
         constant = new(Tensor)
         constant._raw = saveable_array(x) if saves else x
@@ -192,7 +192,7 @@ BY_UFUNC: dict[tuple[np.ufunc, bool], Any] = {}
 fill_fast()
 use_c_fast_paths()
 Array.__array_ufunc__ = ufunc_protocol(BY_UFUNC, Array.__array_ufunc__)  # type: ignore[method-assign]
-Array.__array_function__ = functions_cached_by_shape(Array.__array_function__)  # type: ignore[method-assign]
+Array.__array_function__ = protocol_with_cached_dispatch(Array.__array_function__)  # type: ignore[method-assign]
 _product = _fast_binary(np.matmul, products.matmul, True)
 
 
@@ -279,7 +279,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     def forward(self: Array, other: object) -> Any:
         if type(other) is Array or _is_operand(other):
             other = other if type(other) is Array else _as_operand(other)
-            return recorded(self, other) if ACTIVE_MODES and LOCAL.recorder is not None else compute(self, other)
+            return (recorded if trace_hooks.is_tracing() else compute)(self, other)
         if isinstance(other, Tensor):
             return getattr(self._tensor, f"__{symbol}__")(other)
         return operate_with_foreign(symbol, forward, self, other)
@@ -287,13 +287,13 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     def reflected(self: Array, other: AnyArray) -> object:
         if _is_operand(other):
             other = _as_operand(other)
-            return recorded(other, self) if ACTIVE_MODES and LOCAL.recorder is not None else compute(other, self)
+            return (recorded if trace_hooks.is_tracing() else compute)(other, self)
         if isinstance(other, Tensor):
             return getattr(other, f"__{symbol}__")(self._tensor)
         return operate_with_foreign("r" + symbol, reflected, self, other)
 
     def in_place(self: Array, other: IntoArray) -> Array:
-        is_recorded = ACTIVE_MODES and LOCAL.recorder is not None and (type(other) is Array or _is_operand(other))
+        is_recorded = trace_hooks.is_tracing() and (type(other) is Array or _is_operand(other))
         if is_recorded and recorded_in_place(assign, ufunc, self, _as_operand(other)):
             return self
         result = forward(self, other)
@@ -349,11 +349,7 @@ def _divmod(x: Array, y: TensorLike) -> tuple[Array, Array]:
 
 def _unary(ufunc: np.ufunc, operation: Callable[[Any], Any]) -> Callable[[Array], Any]:
     def operate(self: Array) -> object:
-        found = (
-            recorded_operator(operation, ufunc is np.absolute, self)
-            if ACTIVE_MODES and LOCAL.recorder is not None
-            else None
-        )
+        found = recorded_operator(operation, ufunc is np.absolute, self) if trace_hooks.is_tracing() else None
         return ufunc(self) if found is None else found
 
     fast = FAST.get(ufunc)
@@ -439,8 +435,7 @@ def _getitem(self: Array, index: Any) -> Any:
         if Ellipsis in items:
             if _is_scalar(tensor):
                 copy_scalar_view(part)
-            if LOCAL.recorder is not None:
-                LOCAL.recorder.keep_array(part._raw)
+            trace_hooks.keep_array(part._raw)
             return array_of(part)
         copy_scalar_view(part)
     return as_arrays(part)
@@ -448,12 +443,12 @@ def _getitem(self: Array, index: Any) -> Any:
 
 def _is_scalar(tensor: Tensor) -> bool:
     """Return whether a tensor stands for a NumPy scalar, which is a value."""
-    is_view = tensor._view is not None or (LOCAL.recorder is not None and LOCAL.recorder.is_array(tensor._raw))
+    is_view = tensor._view is not None or trace_hooks.is_array(tensor._raw)
     return not shape_of(tensor._raw) and not is_view
 
 
 def _setitem(self: Array, index: Any, value: Any) -> None:
-    if LOCAL.recorder is not None and recorded_setitem(self, index, value):
+    if trace_hooks.is_tracing() and recorded_setitem(self, index, value):
         return
     items = _read_index(index)
     tensor = self._tensor
@@ -554,9 +549,9 @@ def write_all(array: Array, result: Any, op: str) -> Any:
 
 def _prepare_write(tensor: Tensor, op: str) -> None:
     """Prepare a write: if the tape or a caller's argument uses the memory, continue in a copy."""
-    if LOCAL.recorder is not None:
-        LOCAL.recorder.lift(tensor)
-        LOCAL.recorder.written_array = weakref.ref(tensor)
+    if (recorder := trace_hooks.current_recorder()) is not None:
+        recorder.lift(tensor)
+        recorder.written_array = weakref.ref(tensor)
     if (base := base_of(tensor)) is None:
         base = tensor
     if is_read_only(tensor):
@@ -667,8 +662,8 @@ def _write_flat(self: Array, value: Any) -> None:
 def _base(self: Array) -> Array | None:
     """Return the array of which this array is a view."""
     base = base_of(self._tensor)
-    if base is None and LOCAL.recorder is not None:
-        LOCAL.recorder.check_whole(self._tensor._raw)
+    if base is None and trace_hooks.is_tracing():
+        trace_hooks.current_recorder().check_whole(self._tensor._raw)
     return None if base is None else array_of(base)
 
 
@@ -688,8 +683,8 @@ _ATTRIBUTES: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], None] | 
     "flags": (lambda self: _memory(self).flags, None),
     "base": (_base, None),
     "device": (lambda self: str(self._tensor.device), None),
-    "T": (cached_by_shape(lambda self: apply(np.transpose, self)), None),
-    "mT": (cached_by_shape(lambda self: apply(np.matrix_transpose, self)), None),
+    "T": (with_cached_dispatch(lambda self: apply(np.transpose, self), arrays=True), None),
+    "mT": (with_cached_dispatch(lambda self: apply(np.matrix_transpose, self), arrays=True), None),
     "real": (lambda self: apply(np.real, self), _write_real),
     "imag": (lambda self: apply(np.imag, self), _write_imag),
     "flat": (_Flat, _write_flat),
@@ -700,9 +695,8 @@ for _name, (_read, _write) in _ATTRIBUTES.items():
 
 def _of_scalar(x: Array, result: object, out: object = None) -> Any:
     """Mark the result of a method as a scalar if the operand is one, and the result is 0-d and not written to ``out``."""
-    recorder = LOCAL.recorder
-    if recorder is not None and type(result) is Array and out is None and recorder.is_scalar(x._tensor._raw):
-        recorder.keep_scalar(result._tensor._raw)
+    if type(result) is Array and out is None and trace_hooks.is_scalar(x._tensor._raw):
+        trace_hooks.current_recorder().keep_scalar(result._tensor._raw)
     return result
 
 
@@ -726,7 +720,7 @@ all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal d
 round searchsorted squeeze std sum swapaxes take trace var
 """.split():
     _function = _method(_name, getattr(np, _name))
-    setattr(Array, _name, cached_by_shape(_function) if getattr(np, _name) in BY_SHAPE else _function)
+    setattr(Array, _name, with_cached_dispatch(_function, arrays=True) if getattr(np, _name) in BY_SHAPE else _function)
 
 
 def reshape(self: Array, *shape: ShapeLike, order: str = "C", copy: bool | None = None) -> Any:
@@ -762,7 +756,7 @@ def astype(
     order = resolved_order(self._tensor, order or "K")
     if order != "K" and not copy and target == self.dtype and has_order(self._tensor, order):
         return self
-    if LOCAL.recorder is not None and order != "K":
+    if order != "K" and trace_hooks.is_tracing():
         found = recorded_as_numpy(ndarray.astype, "", (self, target), {"order": order})
         if found is not None:
             return found
@@ -810,7 +804,7 @@ def view(self: Array, dtype: DTypeLike = None, type: Any = None) -> Any:
         return _concrete_array(self, "view()").view(
             *([] if dtype is None else [dtype]), **({} if type is None else {"type": type})
         )
-    if LOCAL.recorder is not None and LOCAL.recorder.is_scalar(self._tensor._raw):
+    if trace_hooks.is_scalar(self._tensor._raw):
         return self
     return self[...]
 
@@ -870,7 +864,7 @@ for _function in (
 ):  # fmt: skip
     setattr(Array, _function.__name__, _function)
 for _name in ("reshape", "transpose", "copy", "flatten"):
-    setattr(Array, _name, cached_by_shape(getattr(Array, _name)))
+    setattr(Array, _name, with_cached_dispatch(getattr(Array, _name), arrays=True))
 setattr(Array, "conjugate", conj)  # noqa: B010
 for _name in "tobytes tofile dump dumps byteswap getfield".split():
     setattr(Array, _name, _bytes_method(_name))

@@ -104,8 +104,8 @@ def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: object = No
     kind, number = ext_tensor.__dlpack_device__()
     if kind == CPU[0]:
         out = wrap(to_array(np.from_dlpack(ext_tensor), None, bool(copy)))
-    elif kind in CUDA and not gpu.why_not():
-        array = gpu.library().from_dlpack(ext_tensor)
+    elif kind in CUDA and not gpu.why_unavailable():
+        array = gpu.cupy_module().from_dlpack(ext_tensor)
         out = wrap(as_plain_array(array.copy() if copy else array))
     else:
         raise BufferError(

@@ -22,9 +22,9 @@ from chainrule._src.messages.source_locations import PACKAGE
 from chainrule._src.ops.shaping import apart
 from chainrule._src.table import indexing as rows
 from chainrule._src.table.any_index import put_any, read_any
-from chainrule._src.tape import inplace, view
+from chainrule._src.tape import inplace, trace_hooks, view
 from chainrule._src.tape.dispatch import bind, cast, record_unary
-from chainrule._src.tape.modes import LOCAL, WATCHES, is_recording
+from chainrule._src.tape.modes import WATCHES, is_recording
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.protocol import as_plain_array as plain_array
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -106,8 +106,7 @@ def _plain_slice(item: slice) -> slice:
 def _tensor_item(item: Tensor) -> TensorLike:
     if item._raw.dtype.kind not in "iub":
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors; got {item.dtype}")
-    if LOCAL.recorder is not None:
-        LOCAL.recorder.lift(item)
+    trace_hooks.lift(item)
     if item._raw.dtype in (bool, np.uint8):  # uint8 masks are an old form in PyTorch
         return item._concrete(MASK).astype(bool, copy=False)
     raw = item._raw if type(item._raw) is ndarray else item._raw.concrete()
@@ -201,7 +200,7 @@ def getitem(self: Tensor, index: object) -> Tensor:
     """Return ``tensor[index]``: a view for basic indices, a copy for integer and boolean ones."""
     data = self._raw
     items = index if type(index) is tuple else (index,)
-    if type(data) is ndarray and not WATCHES and LOCAL.recorder is None and _as_numpy_reads_it(items):
+    if type(data) is ndarray and not WATCHES and not trace_hooks.is_tracing() and _as_numpy_reads_it(items):
         try:
             part = data[items]
             part = part if type(part) is ndarray else data[(*items, ...)]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
+from chainrule._src.api.dispatch_cache import with_cached_dispatch
 from chainrule._src.api.functions import binary
 from chainrule._src.api.in_place import in_place, set_to_view
 from chainrule._src.api.operations import (
@@ -15,7 +16,6 @@ from chainrule._src.api.operations import (
     dispatch_by_rank,
     index_operation,
     ufunc_protocol,
-    with_cached_dispatch,
     with_fast_path,
 )
 from chainrule._src.arrays.device import DeviceLike, gpu_of, strided
@@ -31,13 +31,13 @@ from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import cast_source, number_in, placed, tensor_of
 from chainrule._src.table import arithmetic, shape
 from chainrule._src.table import indexing as table
-from chainrule._src.tape import inplace, view
+from chainrule._src.tape import inplace, trace_hooks, view
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.eager import LOOPS, RECORDED
 from chainrule._src.tape.foreign import gpu_number
 from chainrule._src.tape.foreign_operands import operate_with_foreign
 from chainrule._src.tape.levels import Level
-from chainrule._src.tape.modes import LOCAL, is_recording
+from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.overriding import operator_of, overridable, overrides_functions
 from chainrule._src.tape.protocol import array_ufunc, as_array
 from chainrule._src.tape.tensor import Tensor, attach_methods, wrap
@@ -212,7 +212,7 @@ def _copy_source(self: Tensor, src: AnyArray, non_blocking: bool = False) -> Ten
 def _plain(self: Tensor, src: object) -> bool:
     source = getattr(src, "_raw", None)
     arrays = type(self._raw) is ndarray and (source is None or type(source) is ndarray)
-    return arrays and not is_recording() and LOCAL.recorder is None
+    return arrays and not is_recording() and not trace_hooks.is_tracing()
 
 
 _fill_recorded, _copy_recorded = in_place("fill_", fill), in_place("copy_", _copy_source)
@@ -221,7 +221,7 @@ _fill_recorded, _copy_recorded = in_place("fill_", fill), in_place("copy_", _cop
 @op("Tensor.fill_")
 def fill_(self: Tensor, value: TensorLike) -> Tensor:
     """Fill with a number, in place."""
-    at_once = type(self._raw) is ndarray and not isinstance(value, Tensor) and LOCAL.recorder is None
+    at_once = type(self._raw) is ndarray and not isinstance(value, Tensor) and not trace_hooks.is_tracing()
     if at_once and not inplace.on_tape(self):
         inplace.check_writable(self, "fill_", same=True)
         self._raw[...] = value if type(value) is float else number_in(value, self._raw.dtype)

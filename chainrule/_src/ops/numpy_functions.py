@@ -34,9 +34,9 @@ from chainrule._src.ops.numpy_reductions import in_dtype, to_mean_dtype
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.table import arithmetic, comparison, trigonometric
 from chainrule._src.table import shape as rows
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.dispatch import bind, rank
 from chainrule._src.tape.foreign import innermost_foreign
-from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import LATER, UFUNCS, ArrayLike, implements, memory_of, predicate_holds, strides_of
 from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
 from chainrule._src.tape.view import copy_scalar_view, make_read_only
@@ -230,8 +230,7 @@ def _imag(val: AnyArray) -> AnyArray:
     if val.dtype.kind == "c":
         return arithmetic.imag(val)
     zeros = np.where(np.zeros(val.shape, bool), val, val.dtype.type(0))
-    recorder = LOCAL.recorder
-    is_array = shape_of(val) or (recorder is not None and isinstance(val, Tensor) and recorder.is_array(val._raw))
+    is_array = shape_of(val) or (isinstance(val, Tensor) and trace_hooks.is_array(val._raw))
     return make_read_only(bind(rows.alias, (zeros,), {})) if is_array else zeros  # NumPy's result is read-only, too
 
 

@@ -35,9 +35,9 @@ from chainrule._src.ops import creation
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import placed, tensor_of, with_creation_keywords
 from chainrule._src.ops.creation import _sizes, _wrap_new
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.foreign import Foreign, gpu_number
 from chainrule._src.tape.levels import STACK, Level
-from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import ArrayLike, predicate_holds
 from chainrule._src.tape.tensor import Tensor, attach_methods, wrap
 
@@ -113,7 +113,7 @@ def _entropy() -> int:
 
 def _check_not_recorded(name: str) -> None:
     """Raise in a trace, where access to a generator's state would happen only once."""
-    if LOCAL.recorder is not None and not LOCAL.recorder.is_drawing:
+    if trace_hooks.is_tracing() and not trace_hooks.current_recorder().is_drawing:
         raise importlib.import_module("chainrule._src.interpreters.trace_types").Unrecordable(
             f"it reads or sets the state of a random number generator ({name}): do that outside of it"
         )
@@ -132,7 +132,7 @@ def manual_seed(seed: int) -> Generator:
     >>> bool((a == cr.rand(2)).all())
     True
     """
-    gpus.seed(seed)
+    gpus.seed_generators(seed)
     return default_generator.manual_seed(seed)
 
 
@@ -174,7 +174,7 @@ def _drawn(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], AnyArray]) 
         return draw(shape)
     levels = _different_levels()
     shape = (*[level.size for level in levels if level.size is not None], *shape)
-    data = draw(shape) if LOCAL.recorder is None else LOCAL.recorder.record_draw(draw, shape)
+    data = trace_hooks.record_draw(draw, shape)
     for level in levels:
         data = level.interpreter(data, level)
     return data
@@ -185,8 +185,7 @@ def _rng(generator: Generator | None) -> np.random.Generator:
         generator = default_generator
     if not isinstance(generator, Generator):
         raise TypeError(f"argument 'generator' must be Generator, not {type(generator).__name__}")
-    if LOCAL.recorder is not None:
-        LOCAL.recorder.register_generator(generator)
+    trace_hooks.register_generator(generator)
     return generator._rng
 
 
@@ -237,7 +236,7 @@ def _source(method: str, generator: Generator | None, gpu: int | None) -> AnyFun
             "Expected a 'cuda' device type for generator but found 'cpu': random numbers on a GPU come from the GPU's own "
             "generator, seeded by manual_seed (or cuda.manual_seed): omit generator=, or draw on the CPU and copy: .to('cuda')"
         )
-    return functools.partial(gpus.draw, method, gpu)
+    return functools.partial(gpus.draw_random, method, gpu)
 
 
 @op(arrays=False)
@@ -372,8 +371,11 @@ def _has_negative(x: NumpyArray) -> NumpyArray:
 def _drawn_from(name: str, draw: AnyFunction, *parameters: Tensor) -> AnyArray:
     """Return ``draw(*arrays)``, which depends on parameters: one call for all examples of the enclosing vmaps."""
     raws = [x.detach()._raw for x in parameters]
-    if LOCAL.recorder is not None and {*map(type, raws)} <= {LOCAL.recorder.level.interpreter, np.ndarray}:
-        return LOCAL.recorder.record_draw(draw, *raws)
+    if trace_hooks.is_tracing() and {*map(type, raws)} <= {
+        trace_hooks.current_recorder().level.interpreter,
+        np.ndarray,
+    }:
+        return trace_hooks.record_draw(draw, *raws)
     found = [_examples(x) for x in parameters]
     if not STACK.levels:
         return draw(*[array for array, _ in found])

@@ -16,6 +16,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.messages.errors import GRADIENT, LINEAR
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.hooks import pre_hooks, run_post_accumulate_hooks, tensor_hooks
 from chainrule._src.tape.inplace import write_result
@@ -95,8 +96,8 @@ def write_grads(
                 continue
             leaf.added += 1
             leaf.passes = (*leaf.passes[-KEPT_PASSES:], freed)
-            if not create_graph and LOCAL.recorder is not None and 0 not in old._raw.strides:
-                LOCAL.recorder.lift(old)
+            if not create_graph and trace_hooks.is_tracing() and 0 not in old._raw.strides:
+                trace_hooks.lift(old)
                 write_result(old, wrap(old._raw + _raw(g)), "backward")
             elif not create_graph and type(g) is ndarray and type(old._raw) is ndarray and _may_add_to(old, leaf):
                 leaf.grad = old._raw
@@ -154,7 +155,7 @@ def _unshared_tensor(g: Any, escaped: set[int]) -> Tensor:
             g = g.copy("K" if g.base is None else "C")
         escaped.add(id(g))
         tensor = new(Tensor)  # no InferenceTensor, also in inference mode
-        tensor._raw = g if not ACTIVE_MODES or LOCAL.recorder is None else LOCAL.recorder.wrap_new_data(tensor, g)
+        tensor._raw = trace_hooks.wrap_new_data(tensor, g) if ACTIVE_MODES else g
         tensor._edge = None
         tensor._cut = GRADIENT
         return tensor

@@ -17,6 +17,7 @@ from chainrule._src.arrays.dtypes import dtype_of_data
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, Params, Saved, TensorLike
 from chainrule._src.rules.primitive import TABLE, Primitive
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.devices import on_one_device
 from chainrule._src.tape.eager import LOOPS, new_node
 from chainrule._src.tape.fp_warnings import at_users_line, is_ours
@@ -60,8 +61,8 @@ def bind(prim: Primitive, operands: tuple[Tensor, *tuple[Any, ...]], params: Par
 def bind(prim: Primitive, operands: Sequence[Any], params: Params) -> Any: ...
 def bind(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
     """Apply a primitive to operands of any kind."""
-    if ACTIVE_MODES and LOCAL.recorder is not None:
-        operands = LOCAL.recorder.lift_all(operands)
+    if ACTIVE_MODES:
+        operands = trace_hooks.lift_all(operands)
     if len(operands) == 1:
         (x,) = operands
         if type(x) is Tensor and type(x._raw) is ndarray and len(prim.outputs) == 1:
@@ -100,42 +101,25 @@ def _value(prim: Primitive, datas: Sequence[TensorLike], params: Params) -> Any:
     return prim.value(*datas, **params)
 
 
+def _value_of(prim: Primitive, datas: Sequence[Any], params: Params) -> Any:
+    """Compute on arrays, or let the watch of this thread do it."""
+    if ACTIVE_MODES and LOCAL.watch is not None:
+        return LOCAL.watch.forward(prim, datas, params)
+    return at_users_line(_value, prim, datas, params) if is_ours(prim) else prim.value(*datas, **params)
+
+
 def record(prim: Primitive, operands: Sequence[TensorLike], params: Params, tensor_rank: int) -> Any:
     """Compute on the data of the tensors of rank ``tensor_rank``. If one of them requires grad, add a node to the tape."""
-    datas = []
-    edges = []
-    level = tensor_rank // 2
-    needs = inference = plain = False
-    for x in operands:
-        if type(x) is Tensor and tensor_rank == 1:
-            edge = x._edge
-            datas.append(x._raw)
-            edges.append(edge)
-            if edge is not None:
-                needs = True
-        elif isinstance(x, Tensor) and (tensor_rank == 1 or getattr(x._raw, "level", 0) == level):
-            if type(x) is InferenceTensor:
-                inference = True
-            data = x._raw
-            datas.append(data)
-            edge = x._edge
-            edges.append(edge)
-            if edge is not None:
-                needs = True
-        else:
-            datas.append(_snapshot(x) if tensor_rank > 1 and isinstance(x, Tensor) else plain_array(x))
-            edges.append(None)
-            plain = plain or isinstance(x, ndarray)
-    watch = LOCAL.watch if ACTIVE_MODES else None
-    if tensor_rank > 1:
-        handler = INTERPRETERS[type(data)]  # ``data`` has the highest rank now
+    datas, edges, protect = _unwrap(operands, tensor_rank)
+    needs = edges.count(None) < len(edges)
+    if tensor_rank == 1:
+        out = _value_of(prim, datas, params)
+    else:
+        level = tensor_rank // 2
+        handler = INTERPRETERS[type(next(x for x in datas if getattr(x, "level", 0) == level))]
         out = (
             at_users_line(handler, prim, datas, params, level) if is_ours(prim) else handler(prim, datas, params, level)
         )
-    elif watch is not None:
-        out = watch.forward(prim, datas, params)
-    else:
-        out = at_users_line(_value, prim, datas, params) if is_ours(prim) else prim.value(*datas, **params)
     several = isinstance(out, tuple)
     if not needs or not prim.differentiable or (ACTIVE_MODES and not LOCAL.mode.records) or (several and not out):
         return unrecorded_tensors(prim, operands, out, needs, params)
@@ -147,27 +131,63 @@ def record(prim: Primitive, operands: Sequence[TensorLike], params: Params, tens
             return unrecorded_tensors(prim, operands, out, needs, params)
     in_avals = _in_avals(prim, datas, out[0] if several else out)
     saved = _saved(prim, datas, edges, out) if prim.saves else ()
-    if plain and saved:
-        saved = tuple([saveable_array(v) if type(v) is ndarray and any(v is x for x in operands) else v for v in saved])
-    if inference and not LOCAL.traced:
-        check_inference(prim, operands, saved)
+    if protect and saved:
+        saved = _protected(prim, operands, saved)
     node = new_node(prim, params, tuple(edges), saved, in_avals)
     if ACTIVE_MODES:
         _apply_thread_hooks(node)
-    if not several:
-        tensor = new(Tensor)
-        tensor._raw = out
-        tensor._edge = node
-        if prim.view:
-            register_if_view(tensor, operands[0], prim, params)
-        if ACTIVE_MODES and LOCAL.recorder is not None:
-            LOCAL.recorder.note_holder(tensor, out)
-        results: Any = tensor
-    else:
-        seq = next_seq()
-        node.params = {**params, "_outputs": tuple((shape_of(o), o.dtype) for o in out)}
-        results = tuple(wrap(o, Output(node, i, seq)) if o.dtype.kind in "fc" else wrap(o) for i, o in enumerate(out))
+    results = _results_of(node, out) if several else _result_of(node, operands[0], out)
     return results if prim.kind != "function" else params["call"].recorded(node, datas, out, results)
+
+
+def _unwrap(operands: Sequence[Any], tensor_rank: int) -> tuple[list[Any], list[Edge | None], bool]:
+    """Return the data and edges of the operands, and whether the saved values must be protected.
+
+    Operands of other ranks than ``tensor_rank`` are constants.
+    """
+    datas: list[Any] = []
+    edges: list[Edge | None] = []
+    level = tensor_rank // 2
+    protect = False
+    for x in operands:
+        if type(x) is Tensor and tensor_rank == 1:
+            datas.append(x._raw)
+            edges.append(x._edge)
+        elif isinstance(x, Tensor) and (tensor_rank == 1 or getattr(x._raw, "level", 0) == level):
+            datas.append(x._raw)
+            edges.append(x._edge)
+            protect = protect or type(x) is InferenceTensor
+        else:
+            datas.append(_snapshot(x) if isinstance(x, Tensor) else plain_array(x))
+            edges.append(None)
+            protect = protect or isinstance(x, ndarray)
+    return datas, edges, protect
+
+
+def _protected(prim: Primitive, operands: Sequence[Any], saved: Saved) -> Saved:
+    """Return the values to save, with plain operands in a form whose changes are noticed. Raise for inference tensors."""
+    if not LOCAL.traced:
+        check_inference(prim, operands, saved)
+    return tuple([saveable_array(v) if type(v) is ndarray and any([v is x for x in operands]) else v for v in saved])
+
+
+def _result_of(node: Node, base: Any, out: AnyArray) -> Tensor:
+    """Return the tensor of the result of a node."""
+    tensor = new(Tensor)
+    tensor._raw = out
+    tensor._edge = node
+    if node.prim.view:
+        register_if_view(tensor, base, node.prim, node.params)
+    if ACTIVE_MODES:
+        trace_hooks.note_holder(tensor, out)
+    return tensor
+
+
+def _results_of(node: Node, outs: tuple[AnyArray, ...]) -> tuple[Tensor, ...]:
+    """Return the tensors of the results of a node."""
+    seq = next_seq()
+    node.params = {**node.params, "_outputs": tuple((shape_of(o), o.dtype) for o in outs)}
+    return tuple(wrap(o, Output(node, i, seq)) if o.dtype.kind in "fc" else wrap(o) for i, o in enumerate(outs))
 
 
 def _snapshot(x: Tensor) -> AnyArray:
@@ -177,36 +197,23 @@ def _snapshot(x: Tensor) -> AnyArray:
 
 def record_unary(prim: Primitive, x: Tensor, params: Params, out: AnyArray | None = None) -> Tensor:
     """Record an operation on one tensor of an ndarray. ``out`` is the value, if the caller has computed it."""
-    if ACTIVE_MODES and LOCAL.recorder is not None:
+    if ACTIVE_MODES and trace_hooks.is_tracing():
         return bind(prim, (x,), params)
-    data = x._raw
-    edge = x._edge
-    dtype = data.dtype
+    data, edge = x._raw, x._edge
     if out is None:
-        if ACTIVE_MODES and LOCAL.watch is not None:
-            out = LOCAL.watch.forward(prim, (data,), params)
-        else:
-            out = at_users_line(_value, prim, (data,), params) if is_ours(prim) else prim.value(data, **params)
+        out = _value_of(prim, (data,), params)
         if type(out) is not ndarray:
             out = scalar_to_array(out)
-    if (
-        edge is None
-        or not prim.differentiable
-        or (ACTIVE_MODES and not LOCAL.mode.records)
-        or out.dtype.kind not in "fc"
-    ):
+    recorded = edge is not None and prim.differentiable and out.dtype.kind in "fc"
+    if not recorded or (ACTIVE_MODES and not LOCAL.mode.records):
         return unrecorded_tensors(prim, (x,), out, edge is not None, params)
+    dtype = data.dtype
     in_avals = ((data.shape, dtype),) if prim.needs_avals or out.dtype is not dtype or dtype.kind == "c" else None
     saved = tuple([out if name == "out" else data for name in prim.saves]) if prim.saves else ()
     node = new_node(prim, params, (edge,), saved, in_avals)
     if ACTIVE_MODES:
         _apply_thread_hooks(node)
-    tensor = new(Tensor)
-    tensor._raw = out
-    tensor._edge = node
-    if prim.view:
-        register_if_view(tensor, x, prim, params)
-    return tensor
+    return _result_of(node, x, out)
 
 
 if LOOPS is not None:  # the same in C, for tensors of float arrays outside of all modes

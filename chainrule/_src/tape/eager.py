@@ -84,27 +84,27 @@ def make_op(prim: Primitive) -> Any:
         prim.variadic,
         prim.needs_avals,
         prim.view,
-        {"sum": LOOPS.SUM, "mean": LOOPS.MEAN}.get(prim.structure, 0)
+        {"sum": LOOPS.SUM, "mean": LOOPS.MEAN}.get(prim.structure, LOOPS.NO_REDUCTION)
         if prim.kind == "linear" and type(prim.structure) is str
-        else 0,
+        else LOOPS.NO_REDUCTION,
         _PRODUCTS.get(prim.structure, 0) if prim.kind == "contraction" else 0,
         prim.kind == "opaque" and prim.structure == "axis" and len(operands) == 1 and set(prim.parameters) == {"axis"},
         _join_kind(prim),
         prim.kind == "contraction"
         or (prim.kind == "linear" and len(operands) == 1 and prim.declared[2]["jvp"] is None),
-        {batch_elementwise: LOOPS.ALIGN, leading_axes: LOOPS.LEADING}.get(prim.batch, 0),
-        getattr(LOOPS, _STATISTICS[prim.name]) if prim.listed and prim.name in _STATISTICS else 0,
+        {batch_elementwise: LOOPS.ALIGN, leading_axes: LOOPS.LEADING}.get(prim.batch, LOOPS.BATCH_IN_PYTHON),
+        getattr(LOOPS, _STATISTICS[prim.name]) if prim.listed and prim.name in _STATISTICS else LOOPS.NO_STATISTIC,
     )
     return op
 
 
 def _join_kind(prim: Primitive) -> int:
-    """Return ``CONCATENATE`` or ``STACK`` of the extension for a primitive that joins arrays, 0 for any other.
+    """Return ``CONCATENATE`` or ``STACK`` of the extension for a primitive that joins arrays, ``NO_JOIN`` for any other.
 
     The kind is found by calling the primitive on two arrays.
     """
     if not prim.variadic or set(prim.parameters) != {"axis"} or prim.structure != "selection":
-        return 0
+        return LOOPS.NO_JOIN
     x = np.arange(6.0).reshape(2, 3)
     joined = prim.value(x, -x, axis=-1)
     for join, expected in (
@@ -113,7 +113,7 @@ def _join_kind(prim: Primitive) -> int:
     ):
         if joined.shape == expected.shape and np.array_equal(joined, expected):
             return join
-    return 0
+    return LOOPS.NO_JOIN
 
 
 def _connect() -> Any:

@@ -23,7 +23,7 @@ from chainrule._src.arrays.any_array import is_recorded, scalar_to_array
 from chainrule._src.arrays.types import AnyArray, Cotangents
 from chainrule._src.messages import errors
 from chainrule._src.messages.source_locations import note_frame
-from chainrule._src.tape import regions
+from chainrule._src.tape import regions, trace_hooks
 from chainrule._src.tape.accumulate import leaf_gradients, write_grads, write_plain
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.foreign import zeros_on_device_of
@@ -146,8 +146,8 @@ class Sweep:
         if saved:
             if CLOCK.latest > node.seq:
                 check_saved(node)
-            if LOCAL.recorder is not None and LOCAL.recorder.overwritten:
-                LOCAL.recorder.check_saved(saved)
+            if ACTIVE_MODES and (recorder := trace_hooks.current_recorder()) is not None and recorder.overwritten:
+                recorder.check_saved(saved)
             if create_graph:
                 saved = saved_tensors(node)
             elif not self.retain_graph:
@@ -160,8 +160,8 @@ class Sweep:
         rule = node.pullback if watch is None else watch.backward
         if not is_ours(node.prim):
             grads = rule(node, g, saved, edges)
-        elif watch is None and not create_graph and LOCAL.recorder is not None:
-            grads = at_users_line(LOCAL.recorder.pull_back, node, g, saved, edges, self.freed)
+        elif ACTIVE_MODES and watch is None and not create_graph and trace_hooks.is_tracing():
+            grads = at_users_line(trace_hooks.current_recorder().pull_back, node, g, saved, edges, self.freed)
         else:
             grads = at_users_line(rule, node, g, saved, edges)
         if create_graph and self.ties and node.prim.tied:
@@ -211,7 +211,7 @@ def sweep(
     state.retain_graph, state.create_graph = retain_graph, create_graph
     state.ties = ties and create_graph
     state.escaped = set(map(id, cotangents))
-    if LOCAL.recorder is not None:
+    if ACTIVE_MODES and trace_hooks.is_tracing():
         state.escaped.update([id(g.array) for g in cotangents if is_recorded(g)])
     state.freed, state.node = Freed(), None
     note_frame(state.freed, _getframe(1))
@@ -244,7 +244,7 @@ def sweep(
 
 def _visit(state: Sweep) -> Pending:
     """Run the rules of the nodes, newest first. Return the cotangents of the leaves, and of roots that lead to no target."""
-    traced = LOCAL.recorder is not None and LOCAL.watch is None and not state.create_graph
+    traced = ACTIVE_MODES and trace_hooks.is_tracing() and LOCAL.watch is None and not state.create_graph
     if LOOPS is not None and (traced or not ACTIVE_MODES):
         arrived: Pending | None = LOOPS.sweep(
             list(state.roots), list(state.cotangents), state.order, state.wanted, state.captured, state.freed, bool(state.retain_graph),

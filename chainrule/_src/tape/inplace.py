@@ -19,10 +19,10 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
-from chainrule._src.tape import dispatch
+from chainrule._src.tape import dispatch, trace_hooks
 from chainrule._src.tape.eager import new_node
 from chainrule._src.tape.foreign import Foreign
-from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, grad_mode, is_recording
+from chainrule._src.tape.modes import LOCAL, grad_mode, is_recording
 from chainrule._src.tape.node import Edge, Leaf
 from chainrule._src.tape.protocol import memory_of, strip_derivatives
 from chainrule._src.tape.tensor import InferenceTensor, Tensor, set_tensor_data, wrap
@@ -47,8 +47,7 @@ def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
     if is_read_only(tensor):
         raise errors.read_only(op)
     check_mode(tensor, op)
-    if LOCAL.recorder is not None:
-        LOCAL.recorder.check_writable(data)
+    trace_hooks.check_writable(data)
     if type(data) is ndarray:
         if not same and not data.flags.c_contiguous and overlaps_itself(data):
             raise errors.expanded_in_place(op)
@@ -70,8 +69,7 @@ def _layout_in_base(view: View) -> NumpyArray:
 
 def check_mode(tensor: Tensor, op: str) -> None:
     """Raise if the mode of this thread does not allow writes into the tensor."""
-    if ACTIVE_MODES and LOCAL.recorder is not None:
-        LOCAL.recorder.lift(tensor)
+    trace_hooks.lift(tensor)
     view = tensor._view
     if view is None:
         tensor._view = None  # a slot that is set is read faster
@@ -126,9 +124,9 @@ def write_result(tensor: Tensor, result: Tensor, op: str) -> Tensor:
         data[...] = new
         note_write(data, op, errors.user_line())
     else:
-        if LOCAL.recorder is not None:
-            LOCAL.recorder.check_shared(tensor)
-            if LOCAL.recorder.is_buffer(tensor) and (result._edge is not None or level_of(new) > level_of(data)):
+        if (recorder := trace_hooks.current_recorder()) is not None:
+            recorder.check_shared(tensor)
+            if recorder.is_buffer(tensor) and (result._edge is not None or level_of(new) > level_of(data)):
                 raise errors.written_into_plain_array(op, tensor)  # as eager code does
         set_tensor_data(tensor, with_strides_of(new, data))
     edge = result._edge

@@ -14,8 +14,8 @@ import numpy as np
 from chainrule._src.arrays.types import AnyFunction, NumpyDType, Params
 from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import discrete
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.dispatch import bind
-from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule._src.tape.tensor import Tensor, wrap
 
 
@@ -44,9 +44,9 @@ def number_item(holder: Params, name: str, at: int | None = None) -> Any:
     value = source.array((), ())
     if value is None:
         return None
-    if not ACTIVE_MODES or LOCAL.recorder is None:
+    if not trace_hooks.is_tracing():
         return holder[name] if at is None else holder[name][at]
-    return wrap(LOCAL.recorder.element(source, value))
+    return wrap(trace_hooks.current_recorder().element(source, value))
 
 
 def number_part(holder: Params, name: str, at: int) -> Any:
@@ -89,7 +89,7 @@ def map_numbers(
         items: 0-d tensors.
         others: numbers or tensors.
     """
-    if not ACTIVE_MODES or LOCAL.recorder is None:
+    if not trace_hooks.is_tracing():
         return function(*[x.item() for x in items], *others, *constants)
     operands = [*items, *[x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in others]]
     params = {"function": function, "items": len(items), "constants": constants, "dtype": number_dtype_for(like)}

@@ -25,6 +25,7 @@ from chainrule._src.arrays.size import Size
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.foreign import Foreign, gpu_number
 from chainrule._src.tape.foreign_operands import PANDAS_PRIORITY, defers_to_operand, no_array, raise_to_defer
 from chainrule._src.tape.levels import STACK, lift_leaf
@@ -282,8 +283,8 @@ class Tensor(Methods):
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient of a leaf, or of a tensor that called ``retain_grad()``."""
-        if ACTIVE_MODES and LOCAL.recorder is not None:
-            LOCAL.recorder.note_grad_read(self)
+        if ACTIVE_MODES:
+            trace_hooks.note_grad_read(self)
         grad = self._grad
         if grad is None and type(self._raw) is not ndarray and self._edge is None:
             return _inside(self, "grad")
@@ -293,8 +294,7 @@ class Tensor(Methods):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        if ACTIVE_MODES and LOCAL.recorder is not None:
-            LOCAL.recorder.lift(self)
+        trace_hooks.lift(self)
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(value).__name__}")
@@ -344,8 +344,7 @@ class Tensor(Methods):
             if inner is not None:
                 return inner.register_hook(hook)
             raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
-        if LOCAL.recorder is not None:
-            LOCAL.recorder.lift(self)
+        trace_hooks.lift(self)
         return RemovableHandle(hooks_of(self._edge).tensor, hook)
 
     def register_post_accumulate_grad_hook(self, hook: AnyFunction) -> RemovableHandle:
@@ -354,8 +353,7 @@ class Tensor(Methods):
             raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
         if type(self._edge) is not Leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        if LOCAL.recorder is not None:
-            LOCAL.recorder.lift(self)
+        trace_hooks.lift(self)
         return RemovableHandle(hooks_of(self._edge).post_accumulate, hook)
 
     @property
@@ -375,8 +373,7 @@ class Tensor(Methods):
 
         Assigning a tensor to ``.data`` gives this tensor that tensor's memory, shape and dtype.
         """
-        if ACTIVE_MODES and LOCAL.recorder is not None:
-            LOCAL.recorder.lift(self)
+        trace_hooks.lift(self)
         out = _alias(
             self, alias_with_own_versions(self._raw) if type(self._raw) is ndarray else strip_derivatives(self._raw)
         )
@@ -388,8 +385,7 @@ class Tensor(Methods):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise errors.variable_data(value)
-        if ACTIVE_MODES and LOCAL.recorder is not None:
-            LOCAL.recorder.rebind(self, value)
+        trace_hooks.rebind(self, value)
         if type(self._edge) is Leaf and value._raw.dtype.kind not in "fc":
             raise errors.data_dtype(value._raw.dtype)
         data: Any = self._raw
@@ -409,8 +405,7 @@ class Tensor(Methods):
 
     def detach(self) -> Tensor:
         """Return a tensor of the same memory without a history."""
-        if ACTIVE_MODES and LOCAL.recorder is not None:
-            LOCAL.recorder.lift(self)
+        trace_hooks.lift(self)
         out = _alias(self, self._raw if type(self._raw) is ndarray else strip_derivatives(self._raw))
         if self._edge is not None:
             out._cut = errors.Cut("detach", errors.user_line(), (self,))
@@ -434,8 +429,7 @@ class Tensor(Methods):
 
     def _array(self) -> NumpyArray:
         """Return the ndarray of this tensor's values, also inside transformations; raise if there is no single one."""
-        if ACTIVE_MODES and LOCAL.recorder is not None:
-            LOCAL.recorder.lift(self)
+        trace_hooks.lift(self)
         if type(self._raw) is ndarray:
             return self._raw
         if type(self._raw) is Foreign and not self.is_cuda:  # GPU arrays are copied, and the result is copied back
@@ -448,8 +442,7 @@ class Tensor(Methods):
 
     def _concrete(self, what: str) -> NumpyArray:
         """Return the values as an ndarray, for code that depends on them; raise under vmap, which has one per example."""
-        if ACTIVE_MODES and LOCAL.recorder is not None:
-            LOCAL.recorder.lift(self)
+        trace_hooks.lift(self)
         data = self._raw
         if type(data) is ndarray:
             return data
@@ -719,15 +712,12 @@ def wrap(data: object, edge: Edge | None = None) -> Tensor:
     """Return a Tensor of an array or another array-like (a NumPy scalar becomes a 0-d array)."""
     tensor = _new(InferenceTensor if ACTIVE_MODES and LOCAL.mode.inference else Tensor)
     if type(data) is ndarray:
-        if ACTIVE_MODES and LOCAL.recorder is not None:
-            data = LOCAL.recorder.wrap_new_data(tensor, data)
-        tensor._raw = data
+        tensor._raw = trace_hooks.wrap_new_data(tensor, data) if ACTIVE_MODES else data
     elif isinstance(data, ArrayLike):
         tensor._raw = data
         if data.tracks_tensors:
             data.track_tensor(tensor)
-        if ACTIVE_MODES and LOCAL.recorder is not None:
-            LOCAL.recorder.note_holder(tensor, data)
+        trace_hooks.note_holder(tensor, data)
     elif isinstance(data, np.generic):
         return wrap(np.asarray(data), edge)
     else:
@@ -740,10 +730,7 @@ def wrap(data: object, edge: Edge | None = None) -> Tensor:
 def set_tensor_data(tensor: Tensor, data: object) -> None:
     """Set a tensor's data to an array-like."""
     assert not isinstance(data, Tensor), "a tensor holds data, not another tensor"
-    if ACTIVE_MODES and LOCAL.recorder is not None:
-        data = LOCAL.recorder.note_new_data(tensor, data)
-        LOCAL.recorder.note_holder(tensor, data)
-    tensor._raw = data
+    tensor._raw = data = trace_hooks.note_new_data(tensor, data)
     if isinstance(data, ArrayLike) and data.tracks_tensors:
         data.track_tensor(tensor)
 

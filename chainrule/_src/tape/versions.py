@@ -19,8 +19,8 @@ import numpy as np
 from chainrule._src import config
 from chainrule._src.arrays.any_array import copy_alike
 from chainrule._src.arrays.types import AnyArray, NumpyArray
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.locks import new_lock
-from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.node import next_seq
 
 _MAX_TIMES = 64  # number of latest writes whose times are kept
@@ -174,7 +174,7 @@ GUARDED: dict[int, tuple[weakref.ref[Any], int]] = {}
 
 def saveable_array(array: Any) -> Any:
     """Return a plain array that the tape can save: a copy, or the array itself with its fingerprint registered."""
-    if LOCAL.recorder is not None:  # a trace reads the array in place in each call, and checks it itself
+    if trace_hooks.is_tracing():  # a trace reads the array in place in each call, and checks it itself
         return array
     if array.nbytes <= COPIED or config.STRICT_ARRAYS:
         return copy_alike(array)

@@ -19,9 +19,10 @@ from chainrule._src.arrays.libraries import is_container, is_foreign
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, leaves_like, tree_flatten, tree_leaves, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyDType
 from chainrule._src.messages import errors
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.foreign_operands import is_table, numbers_of
-from chainrule._src.tape.modes import LOCAL, is_recording
+from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.protocol import ArrayLike, as_plain_array
 from chainrule._src.tape.tensor import Tensor, wrap
 
@@ -60,7 +61,7 @@ def _numbers(tree: Any) -> bool:
 
 def plain_type(x: object) -> type | None:
     """Return the eager type of a traced value (``float``, a NumPy scalar type or ``ndarray``); None if x is not traced."""
-    return LOCAL.recorder.eager_type(x._tensor._raw) if type(x) is Array and LOCAL.recorder is not None else None
+    return trace_hooks.eager_type(x._tensor._raw) if type(x) is Array else None
 
 
 def is_array(x: object) -> bool:
@@ -168,8 +169,8 @@ def as_caller_type(x: object, tensors: bool, foreign: set[int] | None = None) ->
         return wrap(x)
     if isinstance(x, np.generic):
         x = np.asarray(x)
-    elif LOCAL.recorder is not None:
-        x = LOCAL.recorder.as_array(x)
+    else:
+        x = trace_hooks.as_array(x)
     if foreign is not None:
         x = own_copy(x, foreign)
     return x if type(x) is ndarray else x.payload if type(x) is Foreign else array_of(wrap(x))

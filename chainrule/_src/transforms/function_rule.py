@@ -17,6 +17,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyDType, Param
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import unbroadcast
 from chainrule._src.rules.primitive import OpenRow
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.hooks import mark_escaped
 from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, MODES
 from chainrule._src.tape.node import Freed, Node
@@ -165,7 +166,7 @@ def pullback(node: Any, g: Any, saved: tuple[object, ...], edges: tuple[object, 
     if type(g) is ndarray:
         recorded = bare = False
         tensor = new(Tensor)
-        tensor._raw = g if not ACTIVE_MODES or LOCAL.recorder is None else LOCAL.recorder.wrap_new_data(tensor, g)
+        tensor._raw = trace_hooks.wrap_new_data(tensor, g) if ACTIVE_MODES else g
         tensor._edge = tensor._cut = None
         gs: tuple[Any, ...] = (tensor,)
     elif type(g) is tuple:

@@ -20,7 +20,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLik
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.messages import errors
 from chainrule._src.table.shape import alias
-from chainrule._src.tape import engine
+from chainrule._src.tape import engine, trace_hooks
 from chainrule._src.tape.foreign import Foreign, ones_of
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL, MODES, is_recording, switch_mode
@@ -111,7 +111,7 @@ class Trace:
         self.hidden: Collection[Any] = ()
         self.aux = None
         if ACTIVE_MODES:
-            outer, before, recorder = LOCAL.mode, LOCAL.traced, LOCAL.recorder
+            outer, before, recorder = LOCAL.mode, LOCAL.traced, trace_hooks.current_recorder()
             try:
                 if recorder is not None:
                     recorder.depth += 1

@@ -25,9 +25,9 @@ from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import eigen
 from chainrule._src.table import linalg as rows
 from chainrule._src.table import lu as _lu_rows
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.foreign import innermost_foreign
-from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import implements, predicate_holds
 from chainrule._src.tape.tensor import Tensor, wrap
 
@@ -78,7 +78,7 @@ def _numpy_eigvals(a: Any) -> Any:
 
 def _real(w: Any) -> bool:
     """Return whether all eigenvalues are real; up to version 2.4, NumPy returns them as real numbers then."""
-    if LOCAL.recorder is not None and not is_array(getattr(w, "_raw", w)):
+    if trace_hooks.is_tracing() and not is_array(getattr(w, "_raw", w)):
         return False
     return not _always_complex() and predicate_holds(w, _has_no_imaginary_part)
 
