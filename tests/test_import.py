@@ -16,7 +16,7 @@ from chainrule._src.ops.deferred_names import NAMES
 from chainrule._src.tape.protocol import BY_SHAPE, LATER, find
 
 #: public modules that a plain import loads; of ``_src``, all packages below ``ops`` and the backward pass
-LOADED = {"_src", "autograd", "return_types", "tree"}
+LOADED = {"_src"}
 PACKAGES = {
     "api",
     "arrays",
@@ -33,6 +33,7 @@ PACKAGES = {
 #: modules that are slow to import, or that few programs need
 NOT_LOADED = (
     *NAMES,
+    "chainrule._src.transforms.gradcheck",
     *(f"chainrule._src.messages.{name}" for name in errors.MODULES),
     *(name for names in LATER.values() for name in names),
     "chainrule._src.rules.rule_text",
