@@ -74,6 +74,12 @@ NAMES = {
         special.shifted_chebyshev_polynomial_u special.shifted_chebyshev_polynomial_v
         special.shifted_chebyshev_polynomial_w
     """,
+    "chainrule._src.ops.queries": """
+        Tensor.get_device Tensor.is_conj Tensor.is_neg Tensor.is_pinned Tensor.is_same_size Tensor.is_shared
+        Tensor.is_signed Tensor.resolve_conj Tensor.resolve_neg Tensor.to_dense detach get_device is_complex is_conj
+        is_floating_point is_inference is_neg is_nonzero is_same_size is_signed is_tensor numel resolve_conj
+        resolve_neg
+    """,
     "chainrule._src.ops.random": """
         Tensor.bernoulli Tensor.bernoulli_ Tensor.cauchy_ Tensor.exponential_ Tensor.geometric_ Tensor.log_normal_
         Tensor.multinomial Tensor.normal_ Tensor.random_ Tensor.uniform_ bernoulli binomial multinomial normal poisson

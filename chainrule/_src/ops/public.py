@@ -10,7 +10,6 @@ from chainrule._src.ops import (  # noqa: F401
     lazy,
     methods,
     products,
-    queries,
     reductions,
     shaping,
 )
