@@ -40,6 +40,7 @@ NOT_LOADED = (
     "chainrule._src.rules.rule_text",
     "chainrule._src.table.functional_scatter",
     "chainrule._src.table.linalg",
+    "chainrule._src.tape.regions",
     "chainrule._src.transforms.dense",
     "chainrule._src.transforms.vmap",
     "difflib",

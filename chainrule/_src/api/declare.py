@@ -173,8 +173,7 @@ def op(
         function: Any = declared if row is None else public_function(row)
         if row is not None and names:
             function.__name__ = function.__qualname__ = names.split()[0].rpartition(".")[2]
-        home = next((space for module, space in _NAMESPACES.items() if function.__module__.startswith(module)), "")
-        operation = Operation(names.split() or [home + function.__name__], function, sample, row, module, options)
+        operation = Operation(names.split() or [_default_name(function)], function, sample, row, module, options)
         for name in operation.names:
             OPERATIONS[name] = operation
         operation.methods = [name.removeprefix("Tensor.") for name in operation.names if name.startswith("Tensor.")]
@@ -188,6 +187,11 @@ def op(
         return declared
 
     return declare
+
+
+def _default_name(function: AnyFunction) -> str:
+    space = next((space for module, space in _NAMESPACES.items() if function.__module__.startswith(module)), "")
+    return space + function.__name__
 
 
 def _in_place_form(name: str, function: AnyFunction) -> AnyFunction:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType
+from chainrule._src.tape import engine
 from chainrule._src.tape.fp_warnings import at_users_line
 from chainrule._src.tape.modes import ACTIVE_MODES, LOCAL
 from chainrule._src.tape.node import Edge, Edges, Freed, Node, Output, Pending
@@ -26,8 +27,7 @@ from chainrule._src.tape.versions import CLOCK
 ndarray = np.ndarray
 Arrays = list[NumpyArray]
 
-#: minimum number of elements of a region, and the approximate number in a block
-LARGE, BLOCK = 65_536, 40_000
+BLOCK = 40_000  # the approximate number of elements in a block
 
 #: types of parameters that do not depend on the element
 _STATIC_TYPES = frozenset({bool, int, float, str, type(None)})
@@ -115,7 +115,7 @@ class Region:
 
         Pending cotangents of these edges are the first terms of the sums, so order and bits equal those of a plain sweep.
         """
-        if len(self.members) < 2 or math.prod(self.shape) < LARGE:
+        if len(self.members) < 2 or math.prod(self.shape) < engine.REGION_SIZE:
             return None
         leaving = self.leaving()
         for edge in leaving:
