@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy
 import pytest
@@ -13,7 +14,7 @@ import chainrule as cr
 from chainrule._src.messages import errors
 from chainrule._src.ops.array import METHODS_BY_SHAPE
 from chainrule._src.ops.deferred_names import NAMES
-from chainrule._src.tape.protocol import BY_SHAPE, LATER, find
+from chainrule._src.tape.protocol import BY_SHAPE, LATER, find, import_implementations
 
 #: public modules that a plain import loads; of ``_src``, all packages below ``ops`` and the backward pass
 LOADED = {"_src"}
@@ -84,6 +85,24 @@ def test_methods_of_arrays_are_cached_by_shape_as_their_functions() -> None:
     assert all(find(function) is not None for function in (numpy.sum, numpy.dot, numpy.ravel))  # loads their modules
     methods = {name for name in vars(cr.Array) if any(getattr(numpy, name, None) is function for function in BY_SHAPE)}
     assert methods == {*METHODS_BY_SHAPE, "reshape", "transpose", "copy"}
+
+
+_DECLARING = """
+from chainrule._src.tape.protocol import FUNCTIONS, implements
+def function(): ...
+@implements(function)
+def implementation(): ...
+found_early = function in FUNCTIONS
+"""
+
+
+def test_a_function_is_found_when_its_module_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "declaring.py").write_text(_DECLARING)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setitem(LATER, "declaring", ("declaring",))
+    assert list(import_implementations("declaring")) == ["declaring"]
+    declaring = sys.modules["declaring"]
+    assert not declaring.found_early and find(declaring.function) is declaring.implementation
 
 
 def test_the_first_call_of_a_ufunc_promotes_as_later_calls() -> None:
