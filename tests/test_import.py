@@ -35,7 +35,7 @@ PACKAGES = {
 NOT_LOADED = (
     *NAMES,
     "chainrule._src.transforms.gradcheck",
-    *(f"chainrule._src.messages.{name}" for name in errors.MODULES),
+    *(f"chainrule._src.messages.{name}" for name in vars(errors)["MODULES"]),
     *(name for names in LATER.values() for name in names),
     "chainrule._src.arrays.gpu",
     "chainrule._src.rules.rule_text",
