@@ -69,7 +69,7 @@ def _raised(text: str) -> list[str]:
     """Return the names under ``Raises:`` in the docstrings of a source text."""
     found = []
     for doc in _docstrings(text):
-        for section in re.findall(r"\n *Raises:\n((?: +\S.*\n)+)", f"{doc.value}\n"):
+        for section in re.findall(r"\n *Raises:\n((?: +\S.*\n)+)", f"{doc.value!s}\n"):
             indent = len(section) - len(section.lstrip())
             found += re.findall(rf"^ {{{indent}}}([A-Z]\w*|numpy\.\S+\.\w+):", section, re.MULTILINE)
     return found
