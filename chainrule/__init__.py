@@ -41,14 +41,15 @@ with _paused_collector(staying=True):
     from chainrule._src.ops.creation import (
         BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
     )
-    from chainrule import autograd, return_types, tree
+    from chainrule._src.transforms import backward as _backward
 
 newaxis = None
 
 if _typing.TYPE_CHECKING:
     from chainrule import (
-        accelerator, amp, array_api, backends, compat, compiler, cuda, distributions, explaining, fft, func, implicit, jacobians,
-        jit, linalg, masked, nn, optim, primitive, random, scipy, serialization, signal, sparse, special, stats, testing, utils,
+        accelerator, amp, array_api, autograd, backends, compat, compiler, cuda, distributions, explaining, fft, func,
+        implicit, jacobians, jit, linalg, masked, nn, optim, primitive, random, return_types, scipy, serialization,
+        signal, sparse, special, stats, testing, tree, utils,
     )
     from chainrule.amp import autocast, is_autocast_enabled
     from chainrule._src.jacobians.api import hessian, jacobian, jacobian_plan
@@ -87,8 +88,9 @@ __version__ = "0.1.0"
 _LAZY = {
     name: module
     for module, names in {
-        "": "accelerator amp array_api backends compat compiler cuda distributions explaining fft func implicit jacobians jit linalg "
-        "masked nn optim primitive random scipy serialization signal sparse special stats testing utils",
+        "": "accelerator amp array_api autograd backends compat compiler cuda distributions explaining fft func "
+        "implicit jacobians jit linalg masked nn optim primitive random return_types scipy serialization signal "
+        "sparse special stats testing tree utils",
         "amp": "autocast is_autocast_enabled",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "_src.compiling": "compile",
@@ -121,7 +123,7 @@ with _paused_collector(staying=True):
     _trial.register_self_test()
 # Imports make submodules attributes of this module; only the modules named here are public.
 __all__ = sorted(
-    {"autograd", "config", "return_types", "tree", *_LAZY, *_operations, *_deferred.FUNCTIONS}
+    {"config", *_LAZY, *_operations, *_deferred.FUNCTIONS}
     | {name for name, x in globals().items() if not name.startswith("_") and not isinstance(x, _Module)}
 )
 

@@ -34,7 +34,7 @@ from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.types import AnyFunction, DTypeLike, NumpyDType, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import dlpack
-from chainrule._src.tape.protocol import FUNCTIONS, LATER, UFUNCS, as_plain_array, import_implementations
+from chainrule._src.tape.protocol import as_plain_array, find, find_ufunc
 from chainrule._src.tape.tensor import Tensor, wrap
 
 __array_api_version__ = "2024.12"
@@ -96,13 +96,10 @@ def _on_arrays(function: AnyFunction) -> AnyFunction:
     return call
 
 
-def _has_rule(function: object) -> bool:
+def _has_rule(function: AnyFunction) -> bool:
     if hasattr(function, "takes_arrays"):
         return True
-    known: Any = UFUNCS if isinstance(function, np.ufunc) else FUNCTIONS
-    if function not in known:
-        import_implementations(function.__module__ if getattr(function, "__module__", "") in LATER else "numpy")
-    return function in known
+    return (find_ufunc(function) if isinstance(function, np.ufunc) else find(function)) is not None
 
 
 def _as_plain(x: object) -> Any:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy
 import pytest
 
 import chainrule as cr
+from chainrule._src.messages import errors
+from chainrule._src.ops.array import METHODS_BY_SHAPE
 from chainrule._src.ops.deferred_names import NAMES
+from chainrule._src.tape.protocol import BY_SHAPE, LATER, find, import_implementations
 
 #: public modules that a plain import loads; of ``_src``, all packages below ``ops`` and the backward pass
-LOADED = {"_src", "autograd", "return_types", "tree"}
+LOADED = {"_src"}
 PACKAGES = {
     "api",
     "arrays",
@@ -29,10 +34,17 @@ PACKAGES = {
 #: modules that are slow to import, or that few programs need
 NOT_LOADED = (
     *NAMES,
-    "chainrule._src.ops.linalg.numpy_functions",
-    "chainrule._src.ops.numpy_calculus",
+    "chainrule._src.transforms.gradcheck",
+    *(f"chainrule._src.messages.{name}" for name in vars(errors)["MODULES"]),
+    *(name for names in LATER.values() for name in names),
+    "chainrule._src.arrays.gpu",
     "chainrule._src.rules.rule_text",
+    "chainrule._src.table.functional_scatter",
     "chainrule._src.table.linalg",
+    "chainrule._src.tape.regions",
+    "chainrule._src.transforms.dense",
+    "chainrule._src.transforms.vmap",
+    "difflib",
     "numpy.random",
     "random",
     "hashlib",
@@ -61,7 +73,46 @@ def test_a_plain_import_loads_what_tensors_need() -> None:
 
 def test_a_gradient_loads_no_deferred_module() -> None:
     loaded = modules_after("import chainrule as cr\ncr.grad(lambda x: numpy.sum(numpy.sin(x) * x))(numpy.arange(3.0))")
-    assert loaded & set(NOT_LOADED) == {"chainrule._src.ops.random"}  # vmap sets its generator's mode
+    assert loaded & set(NOT_LOADED) == {"chainrule._src.ops.numpy_reductions"}
+
+
+def test_a_backward_pass_loads_no_deferred_module() -> None:
+    code = "import chainrule as cr\nx = cr.tensor([1.0, 2.0], requires_grad=True)\n(x * x).sum().backward()"
+    assert modules_after(code) & set(NOT_LOADED) == set()
+
+
+def test_methods_of_arrays_are_cached_by_shape_as_their_functions() -> None:
+    assert all(find(function) is not None for function in (numpy.sum, numpy.dot, numpy.ravel))  # loads their modules
+    methods = {name for name in vars(cr.Array) if any(getattr(numpy, name, None) is function for function in BY_SHAPE)}
+    assert methods == {*METHODS_BY_SHAPE, "reshape", "transpose", "copy"}
+
+
+_DECLARING = """
+from chainrule._src.tape.protocol import FUNCTIONS, implements
+def function(): ...
+@implements(function)
+def implementation(): ...
+found_early = function in FUNCTIONS
+"""
+
+
+def test_a_function_is_found_when_its_module_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "declaring.py").write_text(_DECLARING)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setitem(LATER, "declaring", ("declaring",))
+    assert list(import_implementations("declaring")) == ["declaring"]
+    declaring = sys.modules["declaring"]
+    assert not declaring.found_early and find(declaring.function) is declaring.implementation
+
+
+def test_the_first_call_of_a_ufunc_promotes_as_later_calls() -> None:
+    call = "numpy.float_power(cr.tensor([2.0], dtype=cr.float32), numpy.float64(2.0)).dtype"
+    first, later = run(f"import numpy, chainrule as cr\nprint({call}, {call})").split()
+    assert first == later
+
+
+def test_linear_algebra_of_other_modules_is_found_first() -> None:
+    assert run("import numpy, chainrule as cr\nprint(numpy.linalg.vecdot(cr.ones(3), cr.ones(3)).item())") == "3.0\n"
 
 
 _EACH_ALONE = """

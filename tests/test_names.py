@@ -243,6 +243,8 @@ uses = [
     lambda: np.kron(x, x), lambda: np.percentile(x, 50), lambda: np.fft.fft(x), lambda: cr.fft.fft(x),
     lambda: cr.func.grad(cr.sum)(x), lambda: cr.vmap(cr.exp)(x), lambda: cr.jacobian, lambda: cr.load, lambda: cr.explain,
     lambda: cr.autograd.functional.jacobian(cr.exp, x), lambda: cr.nn.functional.relu(x), lambda: cr.autograd.Function,
+    lambda: np.reshape(x, -1), lambda: np.where(x > 0, x, 0), lambda: np.concatenate([x, x]), lambda: np.outer(x, x),
+    lambda: cr.sort(x), lambda: x.split(2), lambda: cr.einsum("ij->ji", x), lambda: cr.func.vmap(np.sum)(x),
     lambda: cr.autograd.graph, lambda: cr.autograd.forward_ad, lambda: cr.autograd.profiler, lambda: cr.utils,
 ]
 start, wrong = threading.Barrier(len(uses)), []

@@ -268,14 +268,15 @@ def deferred_names() -> str:
     names: dict[str, list[str]] = {
         module: [] for module in importlib.import_module("chainrule._src.ops.deferred_names").NAMES
     }
-    owners: dict[str, str] = {}  # name on Tensor -> module
-    for name, operation in importlib.import_module("chainrule._src.api.declare").OPERATIONS.items():
-        owners |= dict.fromkeys([*operation.methods, *operation.in_place], operation.module)
+    declare = importlib.import_module("chainrule._src.api.declare")
+    for name, operation in declare.OPERATIONS.items():
         if not name.startswith("Tensor.") and operation.module in names:
             names[operation.module].append(name)
+    owners = {name: operation.module for name, operation in declare.METHODS.items()}
     for name, method in vars(importlib.import_module("chainrule").Tensor).items():
         function = inspect.unwrap(getattr(method, "fget", method))
-        module = owners.get(name) or getattr(function, "__globals__", {}).get("__name__")
+        owners.setdefault(name, getattr(function, "__globals__", {}).get("__name__"))
+    for name, module in owners.items():
         if module in names:
             names[module].append(f"Tensor.{name}")
     lines = []

@@ -144,6 +144,8 @@ def install(name: str) -> None:
         )
     sys.meta_path.insert(0, _Finder(name))
     package = _PACKAGES[name]
+    if name == "torch":
+        importlib.import_module(f"{package}.autograd")
     for loaded, module in [*sys.modules.items()]:
         if loaded.startswith(
             package + "."

@@ -19,7 +19,7 @@ import chainrule._src.table
 from chainrule._src import native
 from chainrule._src.api.functions import general
 from chainrule._src.rules.primitive import TABLE
-from chainrule._src.tape import regions
+from chainrule._src.tape import engine, regions
 from chainrule._src.tape.eager import LOOPS
 from chainrule.primitive import elementwise
 from chainrule.testing import samples_of
@@ -50,7 +50,7 @@ def region_size():
 @pytest.fixture(params=["C", "C, one thread", "blocks"])
 def way(request, monkeypatch, region_size):
     """Enable regions of any length and size with one implementation; ``plainly`` disables them."""
-    monkeypatch.setattr(regions, "LARGE", 1)
+    monkeypatch.setattr(engine, "REGION_SIZE", 1)
     monkeypatch.setattr(regions, "BLOCK", 9_000)
     if request.param != "blocks" and not native.AVAILABLE:
         pytest.skip("the extension is not built")
@@ -68,12 +68,12 @@ def way(request, monkeypatch, region_size):
 
 
 def plainly(run):
-    large, size = regions.LARGE, None if LOOPS is None else LOOPS.set_region_size(sys.maxsize)
-    regions.LARGE = sys.maxsize
+    large, size = engine.REGION_SIZE, None if LOOPS is None else LOOPS.set_region_size(sys.maxsize)
+    engine.REGION_SIZE = sys.maxsize
     try:
         return run()
     finally:
-        regions.LARGE = large
+        engine.REGION_SIZE = large
         if LOOPS is not None:
             LOOPS.set_region_size(size)
 

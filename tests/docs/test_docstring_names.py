@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import itertools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -29,12 +31,22 @@ ELSEWHERE = {
 }
 
 
-def _docstrings(tree: ast.Module) -> list[ast.Constant]:
+def _definitions(node: ast.AST) -> Iterator[ast.Module | ast.ClassDef | ast.FunctionDef]:
+    """Yield the module, the classes and the functions of a tree; only statements can contain them."""
+    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+        yield node
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for statement in getattr(node, field, ()) if not isinstance(node, ast.expr) else ():
+            yield from _definitions(statement)
+
+
+@functools.cache  # two tests read each file
+def _docstrings(text: str) -> list[ast.Constant]:
     return [
         node.body[0].value
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node)
-        if isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant)
+        for node in _definitions(ast.parse(text))
+        if node.body and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant)
+        if isinstance(node.body[0].value.value, str)
     ]
 
 
@@ -44,7 +56,7 @@ def _missing(texts: dict[str, str], known: set[str]) -> list[str]:
     known = set(known)
     for file, text in texts.items():
         known.update(re.findall(r"\w+", file))
-        docs = _docstrings(ast.parse(text))
+        docs = _docstrings(text)
         lines = text.split("\n")
         for doc in docs:
             named += [(file, name) for name in re.findall(r"``([A-Za-z_]\w*)``", str(doc.value))]
@@ -56,8 +68,8 @@ def _missing(texts: dict[str, str], known: set[str]) -> list[str]:
 def _raised(text: str) -> list[str]:
     """Return the names under ``Raises:`` in the docstrings of a source text."""
     found = []
-    for doc in _docstrings(ast.parse(text)):
-        for section in re.findall(r"\n *Raises:\n((?: +\S.*\n)+)", f"{doc.value}\n"):
+    for doc in _docstrings(text):
+        for section in re.findall(r"\n *Raises:\n((?: +\S.*\n)+)", f"{doc.value!s}\n"):
             indent = len(section) - len(section.lstrip())
             found += re.findall(rf"^ {{{indent}}}([A-Z]\w*|numpy\.\S+\.\w+):", section, re.MULTILINE)
     return found

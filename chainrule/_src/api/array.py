@@ -55,6 +55,8 @@ from chainrule._src.tape.protocol import (
     call_ufunc,
     check_kinds,
     check_out,
+    find,
+    find_ufunc,
     fixed_axes,
     implementation_of,
     memory_of,
@@ -129,14 +131,14 @@ class Array(ArrayMethods):
 
     def __init__(self, data: Any, dtype: Any = None, *, requires_grad: bool = False) -> None:
         if isinstance(data, (list, tuple)) and (holds(data, Array) or holds(data, Tensor)):
-            data = FUNCTIONS[np.array](as_tensors(data))
+            data = implementation_of(np.array, ())(as_tensors(data))
         data = plain_or_stacked(data._tensor if isinstance(data, Array) else data)
         if is_foreign(type(data)):
             data = wrap(as_plain_array(data))
         if not isinstance(data, Tensor):
             data = wrap(np.array(data, dtype))
         elif dtype is not None:
-            data = FUNCTIONS[np.astype](data, dtype)
+            data = implementation_of(np.astype, ())(data, dtype)
         self._tensor = data.requires_grad_() if requires_grad else data
 
     @property  # type: ignore[misc]
@@ -699,7 +701,7 @@ def _out_of(function: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> Any
     """Return the ``out`` argument of a NumPy function, given by keyword or position."""
     if kwargs.get("out") is not None:
         return kwargs["out"]
-    ours = FUNCTIONS.get(function) if len(args) > 1 else None
+    ours = find(function) if len(args) > 1 else None
     at = -1 if ours is None else out_position(ours)
     return args[at] if 0 <= at < len(args) else None
 
@@ -794,7 +796,9 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Par
     """Call a ufunc on Arrays. NumPy scalars promote like arrays."""
     operands, mixed = _unwrap_operands(inputs)
     if method == "__call__":
-        operands = [FUNCTIONS[np.array](x) if type(x) in (list, tuple) and holds(x, Tensor) else x for x in operands]
+        operands = [
+            implementation_of(np.array, ())(x) if type(x) in (list, tuple) and holds(x, Tensor) else x for x in operands
+        ]
     if method == "at":
         if trace_hooks.is_tracing() and _recorded_writer(ufunc.at, inputs, kwargs):
             return None
@@ -802,7 +806,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Par
             return _write_at(ufunc, inputs[0]._tensor, operands)
         if is_objects(inputs[0]):
             return _write_stacked(ufunc.at, *inputs)
-    row = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
+    row = UFUNCS.get(ufunc) or find_ufunc(ufunc) if method == "__call__" and not kwargs else None
     try:
         result = (
             call_ufunc(ufunc, method, operands, as_tensors(out), as_tensors(kwargs)) if row is None else row(*operands)

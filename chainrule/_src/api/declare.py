@@ -22,7 +22,7 @@ from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.rules.registry import DEFERRED, OpRegistry
 from chainrule._src.tape.overriding import overridable
-from chainrule._src.tape.tensor import Tensor, attach_methods
+from chainrule._src.tape.tensor import Tensor
 
 F = TypeVar("F", bound=AnyFunction)
 
@@ -122,6 +122,9 @@ class DeferredMethod:
 #: Public name -> operation.
 OPERATIONS: OpRegistry[Operation] = OpRegistry()
 
+#: Name of a method of Tensor -> its operation.
+METHODS: dict[str, Operation] = {}
+
 #: The default namespaces of the operations of a module.
 _NAMESPACES = {
     "chainrule.nn": "nn.functional.",
@@ -171,21 +174,25 @@ def op(
         function: Any = declared if row is None else public_function(row)
         if row is not None and names:
             function.__name__ = function.__qualname__ = names.split()[0].rpartition(".")[2]
-        home = next((space for module, space in _NAMESPACES.items() if function.__module__.startswith(module)), "")
-        operation = Operation(names.split() or [home + function.__name__], function, sample, row, module, options)
+        operation = Operation(names.split() or [_default_name(function)], function, sample, row, module, options)
         for name in operation.names:
             OPERATIONS[name] = operation
         operation.methods = [name.removeprefix("Tensor.") for name in operation.names if name.startswith("Tensor.")]
         if method:
             operation.methods += [name for name in operation.names if "." not in name]
         operation.in_place = [name + "_" for name in operation.methods] if in_place else []
-        attached = [*operation.methods, *operation.in_place]
-        if module in DEFERRED:  # keep methods that the user has replaced
-            attached = [name for name in attached if isinstance(vars(Tensor).get(name), DeferredMethod)]
-        attach_methods(**{name: DeferredMethod(name, operation.method) for name in attached})
+        for name in [*operation.methods, *operation.in_place]:
+            METHODS[name] = operation
+            if module not in DEFERRED:  # ``ops.deferred`` has attached the methods of deferred modules
+                setattr(Tensor, name, DeferredMethod(name, operation.method))
         return declared
 
     return declare
+
+
+def _default_name(function: AnyFunction) -> str:
+    space = next((space for module, space in _NAMESPACES.items() if function.__module__.startswith(module)), "")
+    return space + function.__name__
 
 
 def _in_place_form(name: str, function: AnyFunction) -> AnyFunction:

@@ -67,7 +67,7 @@ def to_array(data: object, dtype: DTypeLike = None, copy_data: bool = True) -> N
         array = array.copy() if copy_data else array
     else:
         if isinstance(data, (list, tuple)):
-            found = errors.find_tensor(data, Tensor)
+            found = _find_tensor(data)
             if found is not None:
                 if found._edge is not None:
                     raise errors.tensor_of_tensors(found)
@@ -88,6 +88,25 @@ def to_array(data: object, dtype: DTypeLike = None, copy_data: bool = True) -> N
         array = array.astype(target, copy=False)
     result: NumpyArray = to_native_byte_order(array)
     return result
+
+
+def _find_tensor(data: list[Any] | tuple[Any, ...]) -> Tensor | None:
+    """Return the first tensor that requires grad in a nested sequence, else the first tensor, else None."""
+    found: Tensor | None = None
+    stack: list[Any] = [data]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Tensor):
+            if item._edge is not None:
+                return item
+            found = found if found is not None else item
+        elif (
+            isinstance(item, (list, tuple))
+            and item
+            and (isinstance(item[0], (list, tuple, Tensor)) or any(isinstance(i, Tensor) for i in item))
+        ):
+            stack.extend(reversed(item))
+    return found
 
 
 def _check_fits(array: NumpyArray, dtype: NumpyDType) -> None:

@@ -34,8 +34,8 @@ def show(module: dict[str, Any], later: Mapping[str, str] | None = None) -> None
 
     Args:
         module: the globals of the module. A ``__getattr__`` or ``__dir__`` that it defines itself is kept.
-        later: the names that load on first use, and the modules that hold them. A name that its module's path ends with
-            stands for the module itself.
+        later: the names that load on first use, and the modules that hold them. The name of a submodule stands for the
+            submodule itself.
     """
     home, names, later = module["__name__"], module["__all__"], later or {}
     for name in names:
@@ -45,7 +45,7 @@ def show(module: dict[str, Any], later: Mapping[str, str] | None = None) -> None
         if name not in later:
             raise errors.unknown_name(name, [*names, *later], home)
         found = importlib.import_module(later[name])
-        return found if later[name].endswith(f".{name}") else shown(getattr(found, name), home)
+        return found if later[name] == f"{home}.{name}" else shown(getattr(found, name), home)
 
     def __dir__() -> list[str]:
         return sorted({*names, *[name for name in module if name.startswith("__") and name.endswith("__")]})

@@ -3,14 +3,18 @@
 ``Tensor.device`` is a ``device``, and functions that make tensors call ``gpu_of``.
 """
 
+import importlib
 import threading
 from enum import Enum
 from typing import Any, TypeAlias
 
-from chainrule._src.arrays import gpu
-
 #: PyTorch's device types; a program may name one without using it
 _TYPES = ("cpu", "cuda", "fpga", "hip", "hpu", "ipu", "lazy", "maia", "meta", "mps", "mtia", "vulkan", "xla", "xpu")
+
+
+def gpu() -> Any:
+    """Return ``arrays.gpu``, which is imported with the first device other than the CPU."""
+    return importlib.import_module("chainrule._src.arrays.gpu")
 
 
 class device:
@@ -50,7 +54,7 @@ use device 'cpu', or leave the device out; an NVIDIA GPU needs CuPy (pip install
             index = type.index if index is None else index
             type = type.type
         if isinstance(type, int) and not isinstance(type, bool):
-            if not gpu.device_count():
+            if not gpu().device_count():
                 raise _unavailable(str(type))
             index, type = type, "cuda"
         if not isinstance(type, str):
@@ -149,13 +153,13 @@ def gpu_of(where: DeviceLike) -> int | None:
     named = where if isinstance(where, device) else device(where)
     if named.type == "cpu":
         return None
-    if named.type != "cuda" or gpu.why_unavailable():
+    if named.type != "cuda" or gpu().why_unavailable():
         raise _unavailable(str(where))
     if named.index is None:
-        return gpu.current_device()
-    if named.index >= gpu.device_count():
+        return gpu().current_device()
+    if named.index >= gpu().device_count():
         raise RuntimeError(
-            f"CUDA error: invalid device ordinal: {named} is requested, and there are {gpu.device_count()} GPUs, counted from 0"
+            f"CUDA error: invalid device ordinal: {named} is requested, and there are {gpu().device_count()} GPUs, counted from 0"
         )
     return named.index
 
@@ -168,7 +172,7 @@ def check_device(where: DeviceLike) -> None:
 
 def _unavailable(name: str) -> RuntimeError:
     more = (
-        f"; an NVIDIA GPU needs CuPy (pip install chainrule[cuda]): {gpu.why_unavailable()}"
+        f"; an NVIDIA GPU needs CuPy (pip install chainrule[cuda]): {gpu().why_unavailable()}"
         if name[:4] == "cuda"
         else ""
     )

@@ -8,17 +8,25 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
 
 
-class _Container(NamedTuple):
+class _Container:
     """The functions that flatten and unflatten one class of containers."""
 
-    flatten: Callable[[Any], tuple[Sequence[Any], Any]]  # tree -> (children, context)
-    unflatten: Callable[[Sequence[Any], Any], Any]  # (children, context) -> tree
-    names: Callable[[Any, int], Sequence[str]]  # (context, number of children) -> access path of each, as in "['a']"
+    __slots__ = ("flatten", "names", "unflatten")
+
+    def __init__(
+        self,
+        flatten: Callable[[Any], tuple[Sequence[Any], Any]],  # tree -> (children, context)
+        unflatten: Callable[[Sequence[Any], Any], Any],  # (children, context) -> tree
+        names: Callable[
+            [Any, int], Sequence[str]
+        ],  # (context, number of children) -> access path of each, as in "['a']"
+    ) -> None:
+        self.flatten, self.unflatten, self.names = flatten, unflatten, names
 
 
 class TreeSpec:

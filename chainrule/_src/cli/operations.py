@@ -19,7 +19,7 @@ from chainrule._src.api.declare import OPERATIONS, Operation
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.rules.primitive import TABLE, Primitive
-from chainrule._src.tape.protocol import FUNCTIONS, UFUNCS, import_implementations
+from chainrule._src.tape.protocol import UFUNCS, find, import_implementations
 from chainrule._src.tape.tensor import Tensor, wrap
 
 _PREFIXES = ("chainrule.", "torch.", "cr.", "np.", "numpy.", "Tensor.")
@@ -83,13 +83,13 @@ def known_names() -> list[str]:
 
 def numpy_names(primitive_name: str, aliases: list[str]) -> list[str]:
     """Return NumPy's names of an operation, for NumPy's functions that accept tensors."""
-    import_implementations("numpy")
+    list(import_implementations("numpy"))
     row = TABLE.get(primitive_name)
     found = [f"np.{ufunc.__name__}" for ufunc, ours in UFUNCS.items() if ours is row and hasattr(np, ufunc.__name__)]
     for name in [primitive_name, *map(last_part, aliases)]:
         for module, prefix in ((np, "np."), (np.linalg, "np.linalg.")):
             function = getattr(module, name, None)
-            if callable(function) and (function in FUNCTIONS or function in UFUNCS):
+            if callable(function) and (function in UFUNCS or find(function) is not None):
                 found.append(prefix + name)
     return list(dict.fromkeys(found))
 

@@ -19,6 +19,7 @@ from opcode import opmap
 from types import FunctionType
 from typing import TYPE_CHECKING
 
+from chainrule._src.messages.checks import *
 from chainrule._src.messages.kinds import *
 from chainrule._src.messages.message_parts import *
 from chainrule._src.messages.message_parts import UnknownName, with_fallback
@@ -52,7 +53,7 @@ else:
             for module in MODULES:
                 found = getattr(importlib.import_module(f"chainrule._src.messages.{module}"), name, None)
                 if found is not None:
-                    if type(found) is FunctionType and not name.startswith("check_"):
+                    if type(found) is FunctionType:
                         found = with_fallback(found)
                     globals()[name] = found
                     return found

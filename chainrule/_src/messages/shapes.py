@@ -254,25 +254,6 @@ def no_kernel(function: str, dtype: Any, accepts: str, on_bools: str = "") -> No
     )
 
 
-def dim_range(function: str, dim: object, ndim: int) -> IndexError:
-    low, high = (-ndim, ndim - 1) if ndim else (-1, 0)
-    return IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim}): {function}")
-
-
-def check_dim(function: str, dim: Any, ndim: int) -> int:
-    """Return a dimension as a non-negative index; raise PyTorch's errors for an invalid one."""
-    try:
-        if type(dim) is bool:
-            raise TypeError
-        index: int = dim.__index__()
-    except (AttributeError, TypeError):
-        raise TypeError(f"{function}(): argument 'dim' must be int, not {type(dim).__name__}") from None
-    bound = ndim or 1
-    if not -bound <= index < bound:
-        raise dim_range(function, dim, ndim)
-    return index % bound
-
-
 def unsupported_rule(name: str, column: str, why: str) -> NotImplementedError:
     kind = NoForwardMode if column.startswith("JVP") else NotImplementedError
     return kind(f"{name} has no {column}: {why}")

@@ -243,21 +243,6 @@ def func_result_type(api: str, result: object) -> RuntimeError:
     return RuntimeError(f"{api}: Expected f(*args) to return a Tensor, got {type(result)}. {why}")
 
 
-def check_function(api: str, func: object) -> None:
-    """Raise if a function transformation is given an object that is not callable."""
-    if callable(func):
-        return
-    kind = type(func).__name__
-    text = f"'{kind}' object is not callable: {api} takes a function, so pass f, not its result f(x)."
-    if hasattr(func, "_edge"):
-        y = name_of(func) or "y"
-        text += (
-            f"\n{y} is already computed: chainrule.jacobian({y}, x) is the whole Jacobian ∂{y}/∂x, and "
-            f"chainrule.autograd.grad({y}, x) is the gradient, if {y} is a scalar."
-        )
-    raise TypeError(text)
-
-
 def functional_type(function: str, what: str, value: object, index: int | None = None) -> TypeError:
     where = f"the value at index {index}" if index is not None else f"the given {what}"
     return TypeError(

@@ -6,7 +6,6 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -126,25 +125,6 @@ def array_of_objects(array: Any, expected: str = "expected arrays of numbers, go
 def array_setter(name: str) -> AttributeError:
     fix = {"shape": "x = x.reshape(shape)", "dtype": "x = x.astype(dtype)"}.get(name, f"make x again with that {name}")
     return AttributeError(f"x.{name} cannot be assigned to: {fix}")
-
-
-def find_tensor(data: Sequence[object], kind: type) -> Any:
-    """Return the first tensor that requires grad in a nested sequence, else the first tensor, else None."""
-    found = None
-    stack = [data]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, kind):
-            if item._edge is not None:  # type: ignore[attr-defined]
-                return item
-            found = found if found is not None else item
-        elif (
-            isinstance(item, (list, tuple))
-            and item
-            and (isinstance(item[0], (list, tuple, kind)) or any(isinstance(i, kind) for i in item))
-        ):
-            stack.extend(reversed(item))
-    return found
 
 
 def tensor_of_tensors(tensor: object) -> RuntimeError:

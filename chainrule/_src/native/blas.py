@@ -6,16 +6,18 @@ There is no fallback to another BLAS, because its results would be rounded other
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 
-class CFunction(NamedTuple):
+class CFunction:
     """The address of a function, and the number of bits of its integers."""
 
-    address: int
-    bits: int
+    __slots__ = ("address", "bits")
+
+    def __init__(self, address: int, bits: int) -> None:
+        self.address, self.bits = address, bits
 
 
 @functools.cache
@@ -38,11 +40,13 @@ def blas_thread_functions() -> tuple[int, int]:
     return (get.address, set_number.address) if get and set_number else (0, 0)
 
 
-class Lapack(NamedTuple):
+class Lapack:
     """A LAPACK function; a call passes the addresses of arrays."""
 
-    function: Any
-    bits: int
+    __slots__ = ("bits", "function")
+
+    def __init__(self, function: Any, bits: int) -> None:
+        self.function, self.bits = function, bits
 
     def __call__(self, *arrays: np.ndarray[Any, Any]) -> None:
         self.function(*[x.ctypes.data for x in arrays])

@@ -13,8 +13,8 @@ import numpy as np
 
 from chainrule._src.api.declare import store_results
 from chainrule._src.api.operands import operand, wrap_around
+from chainrule._src.arrays import device as devices
 from chainrule._src.arrays import dtypes
-from chainrule._src.arrays import gpu as gpus
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.device import check_device, gpu_of
 from chainrule._src.arrays.types import AnyFunction, Dims, DTypeLike, NumpyArray, Params
@@ -184,4 +184,4 @@ def numbers_of(x: Tensor) -> NumpyArray | None:
 
 def new_array(function: str, gpu: int | None, *args: object) -> Any:
     """Call a NumPy function that makes an array, on the GPU with this number, or (None) in host memory."""
-    return getattr(np, function)(*args) if gpu is None else gpus.construct_array(function, gpu, *args)
+    return getattr(np, function)(*args) if gpu is None else devices.gpu().construct_array(function, gpu, *args)

@@ -51,9 +51,6 @@ from chainrule._src.arrays.types import (
 )
 from chainrule._src.messages import errors
 from chainrule._src.ops import methods as _methods  # noqa: F401 -- what is made of these here has to be there
-from chainrule._src.ops import numpy_functions as _numpy_functions  # noqa: F401
-from chainrule._src.ops import numpy_moves as _moves  # noqa: F401
-from chainrule._src.ops import numpy_reductions as _reductions  # noqa: F401
 from chainrule._src.ops import products
 from chainrule._src.ops.indexing import MASK, check_no_shuffle
 from chainrule._src.ops.numpy_layout import has_order, resolved_order, to_order
@@ -66,7 +63,7 @@ from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.foreign_operands import operate_with_foreign
 from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.node import Leaf
-from chainrule._src.tape.protocol import BY_SHAPE, EXCHANGED, UFUNCS, as_plain_array
+from chainrule._src.tape.protocol import EXCHANGED, UFUNCS, as_plain_array
 from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
 from chainrule._src.tape.versions import note_write, owner, saveable_array
 from chainrule._src.tape.view import FunctionViewStep, base_of, copy_scalar_view, is_read_only, register_view, views_of
@@ -715,12 +712,12 @@ def _method(name: str, function: AnyFunction) -> AnyFunction:
     return method
 
 
-for _name in """
-all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min nonzero prod ravel repeat
-round searchsorted squeeze std sum swapaxes take trace var
-""".split():
-    _function = _method(_name, getattr(np, _name))
-    setattr(Array, _name, with_cached_dispatch(_function, arrays=True) if getattr(np, _name) in BY_SHAPE else _function)
+for _name in "all any argmax argmin argpartition argsort choose nonzero repeat round searchsorted take".split():
+    setattr(Array, _name, _method(_name, getattr(np, _name)))
+#: methods of functions that are declared ``by_shape``
+METHODS_BY_SHAPE = "clip cumprod cumsum diagonal dot max mean min prod ravel squeeze std sum swapaxes trace var".split()
+for _name in METHODS_BY_SHAPE:
+    setattr(Array, _name, with_cached_dispatch(_method(_name, getattr(np, _name)), arrays=True))
 
 
 def reshape(self: Array, *shape: ShapeLike, order: str = "C", copy: bool | None = None) -> Any:

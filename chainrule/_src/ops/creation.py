@@ -326,6 +326,9 @@ def Variable(data: object, requires_grad: bool = False, volatile: object = None)
     return _wrap_new(data._raw, requires_grad)
 
 
+Variable.__module__ = "chainrule.autograd"
+
+
 def _typed(name: str, dtype: DTypeLike) -> AnyFunction:
     def make(*args: object) -> Tensor:
         if not args:

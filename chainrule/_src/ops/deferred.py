@@ -11,7 +11,7 @@ import importlib
 from typing import Any
 
 from chainrule._src.api import declare
-from chainrule._src.api.declare import OPERATIONS, DeferredMethod
+from chainrule._src.api.declare import METHODS, OPERATIONS, DeferredMethod
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.ops.deferred_names import NAMES
 from chainrule._src.rules.registry import DEFERRED, import_deferred
@@ -22,10 +22,9 @@ _METHOD = "Tensor."
 
 
 def _method(name: str) -> Any:
-    """Import the module of a method, which attaches it to Tensor, and return the method."""
+    """Import the module of a method, which declares or attaches it, and return the method."""
     importlib.import_module(_MODULES[_METHOD + name])
-    getattr(Tensor, name)  # if the module declares an operation, this makes the method
-    return vars(Tensor)[name]
+    return METHODS[name].method(name) if name in METHODS else vars(Tensor)[name]
 
 
 def _modules_by_name() -> dict[str, str]:
@@ -60,7 +59,14 @@ def import_all() -> None:
 
 
 DEFERRED.extend(NAMES)
-LATER["numpy.linalg"] = ("chainrule._src.ops.linalg.numpy_functions", "chainrule._src.ops.linalg.factors")
+_OPS = "chainrule._src.ops"
+LATER["numpy"] = tuple(
+    f"{_OPS}.numpy_{name}"
+    for name in "reductions functions moves calculus grids samples selections writing ufuncs".split()  # noqa: SIM905
+)
+LATER["numpy.linalg"] = (f"{_OPS}.linalg.numpy_functions", f"{_OPS}.linalg.factors", f"{_OPS}.numpy_grids")
+LATER["numpy.fft"] = (f"{_OPS}.fft.numpy_functions",)  # NumPy also loads numpy.fft at first use
+LATER["scipy.special"] = (f"{_OPS}.scipy_special",)  # at that time SciPy is loaded
 attach_methods(
     **{
         name.removeprefix(_METHOD): DeferredMethod(name.removeprefix(_METHOD), _method)

@@ -485,6 +485,14 @@ def _as_fabs(x: Tensor) -> Tensor:
     return x if dtype_of(x) == result_dtype else cast(x, result_dtype)
 
 
+def _numpy_sign(x: AnyArray) -> AnyArray:
+    """Compute ``np.sign``; for complex z the point z/|z|, which has a derivative."""
+    if x.dtype.kind != "c":
+        return comparison.sign(x)
+    size = np.abs(x)
+    return np.where(size == 0, 0, x / np.where(size == 0, 1, size))
+
+
 def _ufunc_table() -> None:
     """Fill ``UFUNCS``, which maps ufuncs to primitives for NumPy's protocol."""
     for module in (arithmetic, exponential, trigonometric, comparison):
@@ -495,6 +503,9 @@ def _ufunc_table() -> None:
     UFUNCS[np.fabs] = lambda x: arithmetic.abs(_as_fabs(x))
     UFUNCS[np.degrees], UFUNCS[np.radians] = trigonometric.rad2deg, trigonometric.deg2rad
     UFUNCS[np.divmod] = lambda x, y: (comparison.floor_divide(x, y), arithmetic.remainder(x, y))
+    if np.sign(2j) == 1j:  # before NumPy 2.0, the sign of complex numbers was that of the real part
+        _numpy_sign.function = comparison.sign.function  # type: ignore[attr-defined]
+        UFUNCS[np.sign] = _numpy_sign
 
 
 _ufunc_table()

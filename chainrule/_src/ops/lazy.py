@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,6 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.api.declare import op
-from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign, in_memory
@@ -38,7 +38,8 @@ def compute(*trees: object) -> tuple[Any, ...]:
     >>> cr.compute({"w": cr.tensor([1., 2.])}, 3.0)
     ({'w': tensor([1., 2.])}, 3.0)
     """
-    leaves, spec = tree_flatten(trees)
+    tree = importlib.import_module("chainrule._src.arrays.tree")
+    leaves, spec = tree.tree_flatten(trees)
     values = list(leaves)
     for i, x in enumerate(leaves):
         tensor = x._tensor if isinstance(x, Array) else x
@@ -49,7 +50,7 @@ def compute(*trees: object) -> tuple[Any, ...]:
     for i, x in enumerate(leaves):
         if values[i] is not x:
             found[i] = array_of(wrap(found[i])) if isinstance(x, Array) else wrap(found[i])
-    return tree_unflatten(found, spec)
+    return tree.tree_unflatten(found, spec)
 
 
 @op("Tensor.compute")

@@ -37,7 +37,7 @@ from chainrule._src.table import shape as rows
 from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.dispatch import bind, rank
 from chainrule._src.tape.foreign import innermost_foreign
-from chainrule._src.tape.protocol import LATER, UFUNCS, ArrayLike, implements, memory_of, predicate_holds, strides_of
+from chainrule._src.tape.protocol import UFUNCS, ArrayLike, implements, memory_of, predicate_holds, strides_of
 from chainrule._src.tape.tensor import Tensor, tensor_of, wrap
 from chainrule._src.tape.view import copy_scalar_view, make_read_only
 
@@ -277,19 +277,6 @@ def _float_power(x: Any, y: Any) -> AnyArray:
 UFUNCS[np.float_power] = _float_power
 
 
-def _sign(x: AnyArray) -> AnyArray:
-    """Return the sign; for complex z the point z/|z|, which has a derivative."""
-    if x.dtype.kind != "c":
-        return comparison.sign(x)
-    size = np.abs(x)
-    return np.where(size == 0, 0, x / np.where(size == 0, 1, size))
-
-
-if np.sign(2j) == 1j:  # before NumPy 2.0, the sign of complex numbers was that of the real part
-    _sign.function = comparison.sign.function  # type: ignore[attr-defined]
-    UFUNCS[np.sign] = _sign
-
-
 def _modf(x: AnyArray) -> tuple[AnyArray, AnyArray]:
     x = in_dtype(x, np.modf.resolve_dtypes((dtype_of(x), None, None))[1])
     integer_part = comparison.trunc(x)
@@ -517,10 +504,3 @@ def _convolve(a: IntoArray, v: AnyArray, mode: str = "full") -> AnyArray:
 @implements(np.correlate)
 def _correlate(a: AnyArray, v: AnyArray, mode: str = "valid") -> AnyArray:
     return _convolve(a, _conj(np.flip(v)), mode)
-
-
-LATER["numpy"] = tuple(
-    f"chainrule._src.ops.numpy_{name}" for name in ("calculus", "grids", "samples", "selections", "writing", "ufuncs")
-)
-LATER["numpy.fft"] = ("chainrule._src.ops.fft.numpy_functions",)  # NumPy also loads numpy.fft at first use
-LATER["scipy.special"] = ("chainrule._src.ops.scipy_special",)  # at that time SciPy is loaded

@@ -26,7 +26,6 @@ from chainrule._src.arrays.types import (
     TensorLike,
 )
 from chainrule._src.messages import errors
-from chainrule._src.ops import ordering
 from chainrule._src.ops.numpy_layout import to_order
 from chainrule._src.ops.numpy_lists import asarray_or_tensor
 from chainrule._src.ops.shaping import layout
@@ -656,7 +655,7 @@ def _reducer(row: Primitive, function: AnyFunction) -> AnyFunction:
     return reduce
 
 
-def _accumulating(function: AnyFunction) -> AnyFunction:
+def accumulating(function: AnyFunction) -> AnyFunction:
     """Return a ufunc's ``accumulate``: a function of an array along an axis."""
 
     def accumulate(a: AnyArray, axis: int = 0, dtype: DTypeLike = None) -> object:
@@ -665,10 +664,6 @@ def _accumulating(function: AnyFunction) -> AnyFunction:
         return function(a, axis, dtype)
 
     return accumulate
-
-
-def _running(function: AnyFunction) -> AnyFunction:
-    return lambda a, axis, dtype: function(a if dtype is None else np.astype(a, np.dtype(dtype)), axis)[0]
 
 
 UFUNC_METHODS.update(
@@ -680,11 +675,9 @@ UFUNC_METHODS.update(
         (np.logical_or, "reduce"): _reducer(reduction.any, _any),
         (np.logical_and, "reduce"): _reducer(reduction.all, _all),
         (np.logaddexp, "reduce"): _logaddexp,
-        (np.add, "accumulate"): _accumulating(functools.partial(_scan, reduction.cumsum)),
-        (np.multiply, "accumulate"): _accumulating(functools.partial(_scan, reduction.cumprod)),
-        (np.maximum, "accumulate"): _accumulating(_running(ordering.cummax)),
-        (np.minimum, "accumulate"): _accumulating(_running(ordering.cummin)),
-        (np.logaddexp, "accumulate"): _accumulating(
+        (np.add, "accumulate"): accumulating(functools.partial(_scan, reduction.cumsum)),
+        (np.multiply, "accumulate"): accumulating(functools.partial(_scan, reduction.cumprod)),
+        (np.logaddexp, "accumulate"): accumulating(
             lambda a, axis, dtype: _scan(reduction.logcumsumexp, _in_loop(a, dtype), axis, dtype)
         ),
     }

@@ -16,9 +16,10 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, IntoArray, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.numpy_calculus import as_arraylike, wrap_result
-from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes, merged_first
+from chainrule._src.ops.numpy_reductions import NOTHING, accumulating, checked_axes, merged_first
 from chainrule._src.ops.numpy_reductions import outer as _outer
 from chainrule._src.ops.numpy_samples import concrete_or_same
+from chainrule._src.ops.ordering import cummax, cummin
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.protocol import UFUNC_METHODS, UFUNCS, ArrayLike, call_ufunc, on_numbers
@@ -182,6 +183,10 @@ def _of_complex(primitive: Call, fold: Call) -> Call:
     return lambda a, *args, **options: (fold if as_arraylike(a).dtype.kind == "c" else primitive)(a, *args, **options)
 
 
+def _running_extremum(function: Call) -> Call:
+    return accumulating(lambda a, axis, dtype: function(a if dtype is None else np.astype(a, np.dtype(dtype)), axis)[0])
+
+
 def _without(keyword: str, primitive: Call, fold: Call) -> Call:
     """Return a method that calls ``fold`` if a keyword is given, else ``primitive``."""
     return lambda *args, **options: (fold if options.get(keyword) is not None else primitive)(*args, **options)
@@ -196,8 +201,8 @@ for _ufunc in UFUNCS:
             UFUNC_METHODS.setdefault((_ufunc, "reduceat"), _reduceat(_ufunc))
             UFUNC_METHODS.setdefault((_ufunc, "outer"), _outer(_ufunc))
 UFUNC_METHODS[np.divmod, "outer"] = _outer(np.divmod)
-for _ufunc in (np.maximum, np.minimum):
-    UFUNC_METHODS[_ufunc, "accumulate"] = _of_complex(UFUNC_METHODS[_ufunc, "accumulate"], _accumulate(_ufunc))
+for _ufunc, _running in ((np.maximum, _running_extremum(cummax)), (np.minimum, _running_extremum(cummin))):
+    UFUNC_METHODS[_ufunc, "accumulate"] = _of_complex(_running, _accumulate(_ufunc))
     UFUNC_METHODS[_ufunc, "reduce"] = _without("dtype", UFUNC_METHODS[_ufunc, "reduce"], _reduce(_ufunc))
 for _ufunc in (np.logical_and, np.logical_or):
     UFUNC_METHODS[_ufunc, "reduce"] = _without("initial", UFUNC_METHODS[_ufunc, "reduce"], _reduce(_ufunc))

@@ -27,7 +27,7 @@ from chainrule._src.table import shape as moves
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.eager import NO_PARAMS, new_node
 from chainrule._src.tape.modes import ACTIVE_MODES
-from chainrule._src.tape.protocol import UFUNCS, ArrayLike
+from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
@@ -160,9 +160,6 @@ def _expand(x: AnyArray, shape: tuple[int, ...]) -> AnyArray:
 def numpy_matmul(x: AnyArray, y: AnyArray) -> AnyArray:
     """Compute ``np.matmul`` on array-likes, with NumPy's dtype promotion."""
     return product("matmul", x, y)
-
-
-UFUNCS[np.matmul] = numpy_matmul
 
 
 def _rank_checked(name: str, second: str, ranks: tuple[int, int], what: str, doc: str) -> Any:

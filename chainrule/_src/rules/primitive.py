@@ -205,7 +205,7 @@ class Primitive:
         self.name = name or function.__name__.rstrip("_")
         self.doc = doc or function.__doc__ or ""
         self.kind = kind
-        self.ufunc = next((f for f in (ufunc, value) if isinstance(f, np.ufunc)), None)
+        self.ufunc = ufunc if isinstance(ufunc, np.ufunc) else value if isinstance(value, np.ufunc) else None
         self.value = value or ufunc or function
         self.operands = positional
         self.parameters = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
@@ -252,8 +252,10 @@ class Primitive:
 
     def for_each_operand(self, cells: Any) -> dict[str, Any]:
         """Return a per-operand declaration as a dict; with one operand, the declaration may come without the name."""
-        if cells is None or isinstance(cells, Mapping):
-            return dict(cells or {})
+        if cells is None:
+            return {}
+        if isinstance(cells, (dict, Mapping)):
+            return dict(cells)
         if len(self.operands) > 1:
             raise TableError(f"primitive {self.name}: say for which operand {cells!r} is, as in {{'x': ...}}")
         return {self.operands[0]: cells}
@@ -330,7 +332,7 @@ class Primitive:
             for name in names:
                 if name in ("g", *self.parameters):
                     continue
-                if name.endswith(("_shape", "_dtype")) and name[:-6] in {o.lstrip("*") for o in self.operands}:
+                if name.endswith(("_shape", "_dtype")) and name[:-6] in [o.lstrip("*") for o in self.operands]:
                     self.needs_avals = True
                     continue
                 if name not in (*self.operands, *self.outputs, "out"):
@@ -341,10 +343,10 @@ class Primitive:
         self.vjps = dict(rules)
         self.reads = dict(reads)
         self.saves = tuple(users)
-        self.save_from = tuple(self.operands.index(name) if name in self.operands else -1 for name in users)
+        self.save_from = tuple([self.operands.index(name) if name in self.operands else -1 for name in users])
         all_positions = {i for i, name in enumerate(self.operands) if name in rules}
         self.save_users = tuple(
-            None if set(positions) == all_positions else tuple(positions) for positions in users.values()
+            [None if set(positions) == all_positions else tuple(positions) for positions in users.values()]
         )
 
 

@@ -10,7 +10,7 @@ into one array of flat indices, and reading and writing are ``take``, ``scatter`
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -123,12 +123,15 @@ def _put(x: AnyArray, values: AnyArray, parts: _Parts, accumulate: bool) -> AnyA
     return np.moveaxis(np.reshape(written, (*lengths, *rest)), tuple(range(len(axes))), tuple(axes))
 
 
-class _Parts(NamedTuple):
+class _Parts:
     """An index in two steps: a basic index, then arrays."""
 
-    basic: Items  # the basic index, with full slices in the positions of arrays
-    arrays: list[tuple[int, Any]]  # (axis of the basic index's result, index array)
-    at: int  # the position of the index arrays' own axes among the axes that no array indexes
+    __slots__ = ("arrays", "at", "basic")
+
+    def __init__(self, basic: Items, arrays: list[tuple[int, Any]], at: int) -> None:
+        self.basic = basic  # the basic index, with full slices in the positions of arrays
+        self.arrays = arrays  # (axis of the basic index's result, index array)
+        self.at = at  # the position of the index arrays' own axes among the axes that no array indexes
 
 
 def _split_index(items: Items, ndim: int) -> _Parts:

@@ -14,7 +14,6 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Index, NumpyArray
 from chainrule._src.rules.rules import call_rule
-from chainrule._src.tape.foreign import Foreign, are_writable
 
 ndarray = np.ndarray
 
@@ -226,8 +225,3 @@ def _one_hot(index: AnyArray, n: int) -> Any:
 
 def _nan_where_not(x: AnyArray, found: AnyArray) -> Any:
     return np.where(found, x, np.nan) if x.dtype.kind in "fc" else x
-
-
-def is_foreign_index(index: AnyArray) -> bool:
-    """Return whether an index is an array of another library, whose values are unknown while the operation is built."""
-    return type(index) is Foreign and not are_writable(index)

@@ -17,23 +17,14 @@ from chainrule._src.arrays.types import AnyArray, NumpyArray, Params
 from chainrule._src.rules.batching import batch_parameters, broadcast_batch, prepend_size
 from chainrule._src.rules.kinds import call, linear, unbroadcast
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.table.functional_scatter import (
-    embed_by_padding,
-    is_foreign_index,
-    scatter_sum,
-    scatter_write,
-    take_along_foreign,
-    take_along_foreign_transpose,
-    take_foreign,
-    take_foreign_transpose,
-)
-from chainrule._src.table.shape import memory_order, with_memory_order
+from chainrule._src.table.shape import functional_scatter, memory_order, with_memory_order
 from chainrule._src.tape.foreign import (
     Foreign,
     are_writable,
     constant_like,
     copy_in_library,
     innermost_foreign,
+    is_foreign_index,
     zeros_on_device_of,
 )
 from chainrule._src.tape.protocol import memory_of, predicate_holds
@@ -95,7 +86,7 @@ def getitem(x: Any, *, index: Any) -> Any:
 def embed(x: AnyArray, *, shape: object, index: object) -> AnyArray:
     """Return zeros of a shape, with x written at a basic index."""
     if type(x) is Foreign:
-        return x.by_row("embed", embed_by_padding, shape=shape, index=index)
+        return x.by_row("embed", functional_scatter().embed_by_padding, shape=shape, index=index)
     out = np.zeros(shape, x.dtype)
     out[index] = x
     return out
@@ -198,7 +189,7 @@ read = index  # an alias that a rule's parameter ``index`` does not shadow
 def add_at(x: AnyArray, *, shape: object, index: object) -> AnyArray | None:
     """Return zeros of a shape, with x added at an index; values for the same element are summed."""
     if not are_writable(x):
-        return scatter_sum(x, shape, index)
+        return functional_scatter().scatter_sum(x, shape, index)
     out = zeros_on_device_of(x, shape, x.dtype)
     if _unique(index):
         out[index] = x
@@ -249,7 +240,11 @@ def _put_values(
 def index_put(x: AnyArray, values: AnyArray, *, index: tuple[Any, ...], accumulate: bool) -> AnyArray | None:
     """Return x with values written (or added) at an index."""
     if not (is_array(x) and is_array(values)):
-        return x + scatter_sum(values, shape_of(x), index) if accumulate else scatter_write(x, values, index)
+        return (
+            x + functional_scatter().scatter_sum(values, shape_of(x), index)
+            if accumulate
+            else functional_scatter().scatter_write(x, values, index)
+        )
     out = np.array(x, order="K", copy=True)
     if accumulate:
         if out.ndim == values.ndim == len(index) == 1 and np.ndim(index[0]) > 1:
@@ -276,7 +271,11 @@ def gather(x: AnyArray, index: AnyArray, *, axis: int) -> AnyArray:
 
 def take_along_axis(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
     """Call ``np.take_along_axis``, or its counterpart for an index of another library."""
-    return take_along_foreign(x, index, axis) if is_foreign_index(index) else np.take_along_axis(x, index, axis)
+    return (
+        functional_scatter().take_along_foreign(x, index, axis)
+        if is_foreign_index(index)
+        else np.take_along_axis(x, index, axis)
+    )
 
 
 def _grid(index: AnyArray, axis: int) -> tuple[AnyArray, ...]:
@@ -310,10 +309,16 @@ def crop_to_index(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
 def scatter_add(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> AnyArray | None:
     """Return x with every element of src added at its index along an axis."""
     if is_foreign_index(index):
-        added = take_along_foreign_transpose(np.broadcast_to(src, shape_of(index)), index, axis, shape_of(x)[axis])
-        return x + added if shape_of(added) == shape_of(x) else x + embed_by_padding(added, shape_of(x), _corner(added))
+        added = functional_scatter().take_along_foreign_transpose(
+            np.broadcast_to(src, shape_of(index)), index, axis, shape_of(x)[axis]
+        )
+        return (
+            x + added
+            if shape_of(added) == shape_of(x)
+            else x + functional_scatter().embed_by_padding(added, shape_of(x), _corner(added))
+        )
     if not are_writable(x, src):
-        return x + scatter_sum(src, shape_of(x), _grid(index, axis)) if index.size else x
+        return x + functional_scatter().scatter_sum(src, shape_of(x), _grid(index, axis)) if index.size else x
     out = copy_in_library(x if is_array(src) else constant_like(src, x), "C")
     if index.size:
         steps = [math.prod(out.shape[k + 1 :]) for k in range(out.ndim)]
@@ -339,7 +344,7 @@ def scatter_add(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> An
 def scatter(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> AnyArray | None:
     """Return x with every element of src written at its index along an axis."""
     if not (is_array(x) and is_array(src)) and is_array(index):
-        return scatter_write(x, src, _grid(index, axis)) if index.size else x
+        return functional_scatter().scatter_write(x, src, _grid(index, axis)) if index.size else x
     x = constant_like(innermost_foreign(index), x) if is_array(x) else x
     out = copy_in_library(x)
     if index.size:
@@ -426,7 +431,9 @@ def _take_batch(prim: Primitive, payloads: Any, batched: Sequence[int], size: in
 )
 def take(x: AnyArray, index: AnyArray, *, axis: int) -> AnyArray:
     """Return the entries of x at indices along an axis, as ``np.take``; the index's axes replace the axis."""
-    return take_foreign(x, index, axis) if is_foreign_index(index) else np.take(x, index, axis=axis)
+    return (
+        functional_scatter().take_foreign(x, index, axis) if is_foreign_index(index) else np.take(x, index, axis=axis)
+    )
 
 
 def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
@@ -464,9 +471,11 @@ def take_add(x: AnyArray, index: AnyArray, *, axis: int, length: int) -> AnyArra
     after = -axis - 1
     start = len(shape) - after - n
     if is_foreign_index(index):
-        return take_foreign_transpose(x, index, axis, length)
+        return functional_scatter().take_foreign_transpose(x, index, axis, length)
     if not are_writable(x):
-        return scatter_sum(x, (*shape[:start], length, *shape[len(shape) - after :]), (*(slice(None),) * start, index))
+        return functional_scatter().scatter_sum(
+            x, (*shape[:start], length, *shape[len(shape) - after :]), (*(slice(None),) * start, index)
+        )
     out = zeros_on_device_of(x, (*shape[:start], length, *shape[len(shape) - after :]), x.dtype)
     if x.size:  # NumPy checks indices along an empty axis even where there is nothing to add
         np.add.at(out, (*(slice(None),) * start, index), x)

@@ -7,24 +7,29 @@ Axes are counted from the end. A primitive marked ``view`` shares memory with it
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, SupportsIndex
 
 import numpy as np
 
-from chainrule._src.arrays import gpu
 from chainrule._src.arrays.any_array import is_array
+from chainrule._src.arrays.device import gpu
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType, Params, TensorLike
 from chainrule._src.rules.batching import batch_parameters, broadcast_batch, insert_axes, prepend_size
 from chainrule._src.rules.batching import reshape_any as to_shape
 from chainrule._src.rules.kinds import call, linear, unbroadcast
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.table.functional_scatter import replace_region
 from chainrule._src.table.reduction import broadcast_to
 from chainrule._src.tape.foreign import zeros_on_device_of
 from chainrule._src.tape.protocol import as_plain_array, strides_of
 
 ndarray = np.ndarray
+
+
+def functional_scatter() -> Any:
+    """Return ``table.functional_scatter``, which is imported with the first read-only array of another library."""
+    return importlib.import_module("chainrule._src.table.functional_scatter")
 
 
 @linear(
@@ -340,7 +345,7 @@ def memory_order(a: AnyArray) -> list[int]:
 )
 def to_device(x: AnyArray, *, source: object, target: object) -> AnyArray:
     """Copy x from one device to another: the number of a GPU, or None for the host."""
-    return clone.value(x) if source == target else as_plain_array(gpu.copy_to(getattr(x, "payload", x), target))
+    return clone.value(x) if source == target else as_plain_array(gpu().copy_to(getattr(x, "payload", x), target))
 
 
 @linear(transpose=lambda g: g, samples=[call((2, 3))], view=True, moves=True, structure="diagonal")
@@ -430,7 +435,7 @@ def _apply_steps(x: AnyArray, steps: Any) -> AnyArray:
 def copy_slices(base: AnyArray, part: AnyArray, *, steps: Any) -> AnyArray:
     """Return the base with the region of a view replaced by ``part``; ``steps`` take the view."""
     if not (is_array(base) and is_array(part)):
-        return replace_region(base, part, steps)
+        return functional_scatter().replace_region(base, part, steps)
     out: Any = np.array(base, order="K", copy=True)
     region: Any = _apply_steps(out, steps)
     if np.may_share_memory(region, out):

@@ -13,7 +13,7 @@ from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, ShapeLike, TensorLike
 from chainrule._src.rules.kinds import call, linear
-from chainrule._src.table.functional_scatter import scatter_sum
+from chainrule._src.table.shape import functional_scatter
 from chainrule._src.tape.versions import strided_view
 
 ndarray = np.ndarray
@@ -56,7 +56,9 @@ def fold_windows(x: Any, *, axis: SupportsIndex, size: ShapeLike, step: TensorLi
     windows = np.moveaxis(x, axis - 1, -2)
     if not is_array(x):
         positions = np.arange(windows.shape[-2])[:, None] * step + np.arange(size)
-        return np.moveaxis(scatter_sum(windows, (*windows.shape[:-2], length), (Ellipsis, positions)), -1, axis)
+        return np.moveaxis(
+            functional_scatter().scatter_sum(windows, (*windows.shape[:-2], length), (Ellipsis, positions)), -1, axis
+        )
     out = np.zeros((*windows.shape[:-2], length), x.dtype)
     count = windows.shape[-2]
     for k in range(size):

@@ -12,6 +12,7 @@ exception and no other thread can interrupt.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
 from operator import add, attrgetter
 from sys import _getframe
@@ -23,7 +24,7 @@ from chainrule._src.arrays.any_array import is_recorded, scalar_to_array
 from chainrule._src.arrays.types import AnyArray, Cotangents
 from chainrule._src.messages import errors
 from chainrule._src.messages.source_locations import note_frame
-from chainrule._src.tape import regions, trace_hooks
+from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.accumulate import leaf_gradients, write_grads, write_plain
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.foreign import zeros_on_device_of
@@ -38,6 +39,7 @@ from chainrule._src.tape.versions import CLOCK, GUARDED, check_guarded
 
 ndarray = np.ndarray
 _by_seq = attrgetter("seq")
+REGION_SIZE = 65_536  # minimum number of elements of a region (``tape.regions``, which is imported with the first one)
 _LARGE = 1000  # number of elements above which adding in place is faster than allocating a sum
 
 
@@ -266,9 +268,10 @@ def _visit(state: Sweep) -> Pending:
         g = pending.pop(node, None)
         if g is None:
             continue
-        large = type(g) is ndarray and g.size >= regions.LARGE
-        if large and regions.sweep_region(state, node, g, order, pending, owned, outside_regions):
-            continue
+        if type(g) is ndarray and g.size >= REGION_SIZE:
+            regions = importlib.import_module("chainrule._src.tape.regions")
+            if regions.sweep_region(state, node, g, order, pending, owned, outside_regions):
+                continue
         found = state.visit(node, g)
         if found is None:
             continue

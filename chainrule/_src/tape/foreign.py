@@ -441,6 +441,11 @@ def are_writable(*xs: object) -> bool:
     return all(is_array(x) or (type(x) is Foreign and x.library.strided is not None) for x in xs)
 
 
+def is_foreign_index(index: object) -> bool:
+    """Return whether an index is an array of another library, whose values are unknown while the operation is built."""
+    return type(index) is Foreign and not are_writable(index)
+
+
 def zeros_on_device_of(x: object, shape: Sequence[int], dtype: DTypeLike) -> Any:
     """Return zeros on the device and in the library of an array or a tensor."""
     found = innermost_foreign(x)

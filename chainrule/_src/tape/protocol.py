@@ -1,8 +1,8 @@
 """NumPy's protocols: NumPy functions called on tensors and other array-likes.
 
 ``np.exp(t)`` and ``np.sum(t, axis=0)`` arrive here through ``__array_ufunc__`` and ``__array_function__``. They are looked
-up in ``UFUNCS`` and ``FUNCTIONS``, which the op table and the operations fill at import, and the implementation is
-called. ``ArrayLike`` is the base class of the interpreters' values.
+up in ``UFUNCS``, which the op table fills at import, and in ``FUNCTIONS``, which ``find`` fills from the modules in ``LATER``.
+The implementation is called. ``ArrayLike`` is the base class of the interpreters' values.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,8 @@ EXCHANGED: dict[np.ufunc, AnyFunction] = {}
 UFUNC_METHODS: dict[tuple[np.ufunc, str], AnyFunction] = {}
 #: NumPy function -> implementation for array-likes, with NumPy's signature.
 FUNCTIONS: dict[AnyFunction | str, AnyFunction] = {}
-#: module of NumPy or SciPy -> modules that implement its rarer functions; imported when one is first called.
+#: module of NumPy or SciPy -> modules that implement its functions; ``find`` imports them in this order.
 LATER: dict[str, tuple[str, ...]] = {}
-
 
 #: NumPy functions whose operations and parameters depend on shapes, dtypes and static arguments, never on values
 BY_SHAPE: dict[AnyFunction, bool] = {}
@@ -44,39 +43,72 @@ BY_SHAPE: dict[AnyFunction, bool] = {}
 CALLBACKS: dict[AnyFunction, str] = {}
 
 
+#: module in ``LATER`` -> its entries, until the module is complete: another thread must not call a part of a module.
+_DECLARED: dict[str, list[tuple[dict[Any, Any], AnyFunction, Any]]] = {}
+
+
 def implements(
     *numpy_functions: AnyFunction, by_shape: bool = False, callback: str = ""
 ) -> Callable[[AnyFunction], AnyFunction]:
-    """Register the decorated function, which has NumPy's signature, as the implementation of these NumPy functions.
+    """Declare the decorated function, which has NumPy's signature, as the implementation of these NumPy functions.
 
     Args:
         by_shape: see ``BY_SHAPE``.
         callback: see ``CALLBACKS``.
     """
+    entries = _DECLARED.setdefault(sys._getframe(1).f_globals["__name__"], [])
 
-    def register(function: AnyFunction) -> AnyFunction:
+    def declare(function: AnyFunction) -> AnyFunction:
         for numpy_function in numpy_functions:
-            FUNCTIONS[numpy_function] = function
             if by_shape:
-                BY_SHAPE[numpy_function] = True
+                entries.append((BY_SHAPE, numpy_function, True))
             if callback:
-                CALLBACKS[numpy_function] = callback
+                entries.append((CALLBACKS, numpy_function, callback))
+            entries.append((FUNCTIONS, numpy_function, function))
         return function
 
-    return register
+    return declare
 
 
-def import_implementations(module: str) -> None:
-    """Import the modules that implement functions of a module of NumPy or SciPy."""
-    for name in LATER[module]:
-        importlib.import_module(name)
+def import_implementations(*modules: str) -> Iterator[str]:
+    """Import the modules that implement functions of NumPy's or SciPy's ``modules``. Yield after each one."""
+    for module in modules:
+        for name in LATER[module]:
+            importlib.import_module(name)
+            for table, function, content in _DECLARED.get(name, ()):
+                table[function] = content
+            _DECLARED.pop(name, None)
+            yield name
+
+
+def find(function: AnyFunction) -> AnyFunction | None:
+    """Return the implementation of a NumPy function, after importing its module if necessary; None if it has none."""
+    found = FUNCTIONS.get(function)
+    if found is None:
+        module = getattr(function, "__module__", "")
+        for _ in import_implementations(module if module in LATER else "numpy"):
+            if (found := FUNCTIONS.get(function)) is not None:
+                break
+    return found
+
+
+def find_ufunc(ufunc: np.ufunc, method: str = "__call__") -> AnyFunction | None:
+    """Return the implementation of a ufunc or of its method, after importing its module if necessary; None if it has none."""
+    table: dict[Any, AnyFunction] = UFUNCS if method == "__call__" else UFUNC_METHODS
+    key = ufunc if method == "__call__" else (ufunc, method)
+    found = table.get(key)
+    if found is None:
+        for _ in import_implementations("numpy", *(["scipy.special"] if "scipy.special" in sys.modules else [])):
+            if (found := table.get(key)) is not None:
+                break
+    return found
 
 
 def array_ufunc(
     self: object, ufunc: np.ufunc, method: str, *inputs: object, out: object = None, **kwargs: object
 ) -> Any:
     if method == "__call__" and out is None and not kwargs:
-        operation = UFUNCS.get(ufunc)
+        operation = UFUNCS.get(ufunc) or find_ufunc(ufunc)
         if operation is not None:
             if len(inputs) == 1 and type(data := getattr(self, "_raw", None)) is ndarray and data.dtype.kind == "f":
                 return (getattr(operation, "function", None) or operation)(self)
@@ -112,12 +144,7 @@ def _any_container(inputs: tuple[object, ...]) -> bool:
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: object, kwargs: Params) -> Any:
     """Compute a ufunc with any method and keywords. ``out`` supplies the elements that ``where=`` excludes."""
     inputs = tuple(map(as_plain_array, inputs))
-    function = _ufunc_implementation(ufunc, method)
-    if function is None:
-        import_implementations("numpy")
-        if "scipy.special" in sys.modules:
-            import_implementations("scipy.special")
-        function = _ufunc_implementation(ufunc, method)
+    function = find_ufunc(ufunc, method)
     if function is None:
         raise errors.no_rule_for_numpy(ufunc.__name__ + ("" if method == "__call__" else "." + method), inputs)
     if method != "__call__":
@@ -202,10 +229,6 @@ def _cast_operands(ufunc: np.ufunc, inputs: Any, dtype: DTypeLike, casting: Cast
     return cast, dtypes[-1]
 
 
-def _ufunc_implementation(ufunc: np.ufunc, method: str) -> AnyFunction | None:
-    return UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
-
-
 def one_float_dtype(inputs: tuple[object, ...]) -> bool:
     """Return whether the inputs are numbers and tensors of one floating dtype."""
     dtype = None
@@ -274,15 +297,12 @@ def out_position(function: AnyFunction) -> int:
 
 
 def implementation_of(function: AnyFunction, operands: tuple[object, ...]) -> AnyFunction:
-    """Return the implementation of a NumPy function, after importing its module if necessary.
+    """Return the implementation of a NumPy function.
 
     Raises:
         NotImplementedError: the function has no implementation.
     """
-    found = FUNCTIONS.get(function)
-    if found is None:
-        import_implementations(function.__module__ if function.__module__ in LATER else "numpy")
-        found = FUNCTIONS.get(function)
+    found = find(function)
     if found is None:
         raise errors.no_rule_for_numpy(function.__name__, operands)
     return found

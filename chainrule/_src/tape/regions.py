@@ -1,10 +1,10 @@
 """Elementwise regions of the backward pass, swept block by block.
 
-``engine._visit`` calls ``sweep_region`` at nodes with large cotangents. A region is a run of elementwise nodes, newest
-first. On large arrays an elementwise rule takes as long as memory traffic for its temporaries. In a region, element i
-of each cotangent depends on element i of the others only, so the rules run on one block of elements after the other.
-The cotangents of a block stay in cache from the first node to the last. Only cotangents that leave the region are
-written to memory. The rules are the same; their arguments are slices.
+``engine._visit`` calls ``sweep_region`` at nodes with large cotangents (from ``engine.REGION_SIZE`` elements). A
+region is a run of elementwise nodes, newest first. On large arrays an elementwise rule takes as long as memory
+traffic for its temporaries. In a region, element i of each cotangent depends on element i of the others only, so the
+rules run on one block of elements after the other. The cotangents of a block stay in cache from the first node to the
+last. Only cotangents that leave the region are written to memory. The rules are the same; their arguments are slices.
 
 The extension does the same for all regions in ``native/regions.c``. This module serves passes that run in Python.
 """
@@ -26,8 +26,7 @@ from chainrule._src.tape.versions import CLOCK
 ndarray = np.ndarray
 Arrays = list[NumpyArray]
 
-#: minimum number of elements of a region, and the approximate number in a block
-LARGE, BLOCK = 65_536, 40_000
+BLOCK = 40_000  # the approximate number of elements in a block
 
 #: types of parameters that do not depend on the element
 _STATIC_TYPES = frozenset({bool, int, float, str, type(None)})
@@ -115,7 +114,7 @@ class Region:
 
         Pending cotangents of these edges are the first terms of the sums, so order and bits equal those of a plain sweep.
         """
-        if len(self.members) < 2 or math.prod(self.shape) < LARGE:
+        if len(self.members) < 2:
             return None
         leaving = self.leaving()
         for edge in leaving:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,11 +25,13 @@ ndarray = np.ndarray
 ViewStep = tuple[Any, dict[str, Any]]
 
 
-class FunctionViewStep(NamedTuple):
+class FunctionViewStep:
     """A view step inside a transformation that is no primitive: functions to read the part and to write it to the base."""
 
-    read: Callable[[Any], Any]
-    write: Callable[[Any, Any], Any]
+    __slots__ = ("read", "write")
+
+    def __init__(self, read: Callable[[Any], Any], write: Callable[[Any, Any], Any]) -> None:
+        self.read, self.write = read, write
 
 
 class View:

@@ -20,7 +20,6 @@ from chainrule._src.tape.node import Edge, Freed, Leaf, Node, output_of
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.saved import saved_tensors
 from chainrule._src.tape.tensor import Tensor, attach_methods, tensor_of, wrap
-from chainrule._src.transforms.arguments import array_id, own_copy
 
 ndarray = np.ndarray
 
@@ -351,7 +350,8 @@ def _gradients(
         else pull(cotangents)
     )
     results: list[Tensor | None] = []
-    foreign = {array_id(g) for g in cotangents}
+    arguments = _later("arguments")
+    foreign = {arguments.array_id(g) for g in cotangents}
     for i, (g, tensor) in enumerate(zip(found, wanted)):
         if g is None:
             if not (allow_unused or materialize_grads):
@@ -360,7 +360,7 @@ def _gradients(
                 raise errors.materialize_edge(i)
             results.append(zeros_like(tensor, requires_grad=create_graph) if materialize_grads else None)
             continue
-        result = g if isinstance(g, Tensor) else wrap(own_copy(g, foreign))
+        result = g if isinstance(g, Tensor) else wrap(arguments.own_copy(g, foreign))
         if result._edge is None:
             if not create_graph:
                 result._cut = errors.GRADIENT

@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, apply, holds
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
-from chainrule._src.tape.protocol import FUNCTIONS
+from chainrule._src.tape.protocol import find
 from chainrule.compat.autograd.extend import notrace_primitive
 from chainrule.compat.autograd.values import getval
 
@@ -41,7 +41,7 @@ _LISTS = frozenset({"arrays", "tup", "arys", "seq", "condlist", "choicelist", "c
 
 def takes_arrays(function: AnyFunction) -> AnyFunction:
     """Wrap NumPy's function to accept Arrays anywhere in its arguments."""
-    dispatches = isinstance(function, _Dispatched) or function in FUNCTIONS
+    dispatches = isinstance(function, _Dispatched) or find(function) is not None
     stacks = function in (np.array, np.asarray, np.asanyarray)
 
     @functools.wraps(function)
