@@ -159,6 +159,59 @@ def test_results_are_independent(runs):
     assert runs
 
 
+def test_a_jacobian_of_a_gradient_and_a_hessian_have_their_own_plans(runs):
+    def f(x):
+        return (x[:3] @ x[1:]) ** 2 + np.sin(x.sum())
+
+    for _ in range(6):
+        x = R.standard_normal(4)
+        wanted = cr.func.hessian(f)(x)
+        for found in (
+            cr.hessian(f, x, layout="structured").to_scipy().toarray(),
+            cr.jacobian(cr.grad(f), x, layout="structured").to_scipy().toarray(),
+            cr.hessian(f, x, layout="csr").toarray(),
+            cr.jacobian(cr.grad(f), x, layout="csr").toarray(),
+            cr.hessian(f, x, layout="csr", hstack=True).toarray(),
+        ):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+    assert len(set(map(id, runs))) == 2
+
+
+METHODS = {
+    "solve": lambda J, b: J.solve(b),
+    "product": lambda J, b: J @ b,
+    "transposed product": lambda J, b: b @ J,
+    "transpose": lambda J, b: J.T.to_dense(),
+    "normal equations": lambda J, b: (J.T @ J).to_dense(),
+    "sum": lambda J, b: (J + J).to_dense(),
+    "diagonal": lambda J, b: J.diagonal(),
+    "bandwidth": lambda J, b: np.array(J.bandwidth),
+    "dense": lambda J, b: J.to_dense(),
+    "text": lambda J, b: np.array(J.spy_text()),
+    "name": lambda J, b: np.array(repr(J)),
+    **{
+        format: lambda J, b, format=format: J.to_scipy(format).toarray()
+        for format in ("csr", "csc", "coo", "bsr", "dia", "lil")
+    },
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_structured_jacobians(runs, name):
+    """The index arrays of a plan's Jacobians are read-only, and shared."""
+
+    def f(x):
+        y = 3 * x + 0.1 * np.sin(np.roll(x, 2)) * x
+        return np.concatenate([y[:30], x[30:] * 2 + x[:10] ** 2])
+
+    for _ in range(6):
+        x, b = R.standard_normal(40), R.standard_normal(40)
+        found = METHODS[name](cr.jacobian(f, x, layout="structured"), b)
+        with without_plans():
+            np.testing.assert_array_equal(found, METHODS[name](cr.jacobian(f, x, layout="structured"), b))
+    assert len(runs) == 3
+
+
 # -- other operations --------------------------------------------------------------------------------------------------
 
 

@@ -219,7 +219,7 @@ class _Options(NamedTuple):
             terms = terms_by_colours(trace, sparsity, memory)
         else:
             lookup = lookup_plan(trace, memory) if strategy in (None, FORWARD) else None
-            planned = None if lookup is None else lookup.terms((strategy, dense))
+            planned = None if lookup is None else lookup.terms((api, strategy, dense))
             if lookup is None or planned is None:
                 terms = terms_of(trace, api=api, memory=memory, strategy=strategy, wants_dense=dense)
             else:

@@ -171,6 +171,7 @@ class Jacobian:
             matrix = self._entries().symmetrized()
             self.terms = [matrix.term(variable)]
             self._sparse, self._blocks = matrix, _UNKNOWN
+        self._known = (None, None)  # of the terms before
 
     # -- structure ----------------------------------------------------------------------------------------------------
 

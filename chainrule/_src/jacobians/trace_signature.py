@@ -26,6 +26,8 @@ from chainrule._src.tape.modes import LOCAL
 ndarray = np.ndarray
 #: a trace with more steps has no signature
 MOST_STEPS = 400
+#: functions around functions that ``code_of`` looks into
+_MOST_WRAPPERS = 32
 
 
 class TraceSignature(NamedTuple):
@@ -66,7 +68,7 @@ def digest_of(x: NumpyArray) -> bytes:
 
 def code_of(function: Any) -> CodeType | None:
     """Return the code object that a call of a function runs; None if there is none."""
-    while True:
+    for _ in range(_MOST_WRAPPERS):
         if isinstance(function, functools.partial):
             function = function.func
         elif isinstance(function, MethodType):
