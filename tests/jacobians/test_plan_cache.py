@@ -26,7 +26,7 @@ def early_plans(monkeypatch):
     """Record a plan in the third call, of small functions too."""
     monkeypatch.setattr(plan_cache, "WORK_BEFORE", 2)
     monkeypatch.setattr(plan_cache, "AGAIN", 1)
-    plan_cache._FUNCTIONS.clear()
+    plan_cache.clear_plans()
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def runs(monkeypatch):
 def without_plans():
     before, plan_cache.WORK_BEFORE = plan_cache.WORK_BEFORE, 1 << 62
     known = dict(plan_cache._FUNCTIONS)
-    plan_cache._FUNCTIONS.clear()
+    plan_cache.clear_plans()
     try:
         yield
     finally:

@@ -159,6 +159,12 @@ class PlanLookup:
                 self.known.count(self.key, work)
 
 
+def clear_plans() -> None:
+    """Drop all plans, so that the next calls are first calls."""
+    with _LOCK:
+        _FUNCTIONS.clear()
+
+
 def _evict_to(most: int) -> None:
     """Drop the plans that were not used for the longest time, until all plans take at most this number of bytes."""
     every = [
