@@ -564,6 +564,17 @@ def test_plans_are_freed_with_their_function():
     assert plan() is None
 
 
+def test_plans_are_freed_with_the_function_that_contains_the_differentiated_one():
+    names = {"np": np, "cr": cr}
+    exec("def run(x):\n    return cr.jacobian(lambda x: np.sin(x[1:]) * x[:-1], x, layout='csr')", names)
+    for _ in range(4):
+        names["run"](R.standard_normal(5))
+    (plan,) = [weakref.ref(plan) for known in plan_cache._FUNCTIONS.values() for plan in known.plans.values()]
+    del names
+    gc.collect()
+    assert plan() is None
+
+
 def test_the_number_of_plans_is_bounded(monkeypatch):
     def f(x):
         return np.sin(x) * x[::-1]

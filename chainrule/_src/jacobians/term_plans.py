@@ -7,6 +7,7 @@ calls, which ``record_plan`` records while it propagates the terms of one trace.
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -36,10 +37,10 @@ class TermPlan:
         last_use: number of the last lookup that found the plan.
     """
 
-    __slots__ = ("__weakref__", "_ignored", "_inputs", "_numbers", "_plan", "_terms", "last_use", "nbytes", "patterns")
+    __slots__ = ("__weakref__", "_inputs", "_numbers", "_plan", "_report", "_terms", "last_use", "nbytes", "patterns")
 
     def __init__(self, recorder: Recorder, inputs: list[Var], grid: TermGrid) -> None:
-        self._ignored = frozenset(recorder.ignored)
+        self._report = functools.partial(_raise_except_for, frozenset(recorder.ignored))
         self._terms = [[[_as_constant(term) for term in terms] for terms in row] for row in grid]
         index_of: dict[Any, _Input | _Output] = {var: _Input(k) for k, var in enumerate(inputs)}
         outputs: list[Var] = []
@@ -54,6 +55,7 @@ class TermPlan:
             self._numbers.append(index_of[vals.var])
         used: list[Var] = []
         for call in recorder.calls:
+            call.code = None  # may contain the code of the function, which the plan must not keep alive
             collect_instances((call.args, call.kwargs), Var, used)
         read = set(used)
         self._inputs = [k for k, var in enumerate(inputs) if var in read]
@@ -82,10 +84,11 @@ class TermPlan:
             [[_filled(term, next(numbers), arrays, outputs) for term in terms] for terms in row] for row in self._terms
         ]
 
-    def _report(self, kinds: Iterable[str]) -> None:
-        """Raise for floating-point exceptions, so that eager code warns about them."""
-        if not self._ignored.issuperset(kinds):
-            raise FloatingPointError
+
+def _raise_except_for(ignored: frozenset[str], kinds: Iterable[str]) -> None:
+    """Raise for kinds of floating-point exceptions that are not ignored, so that eager code warns about them."""
+    if not ignored.issuperset(kinds):
+        raise FloatingPointError
 
 
 class _Input(NamedTuple):
