@@ -12,6 +12,7 @@ import chainrule as cr
 from chainrule._src.compiling import factors
 from chainrule._src.native import AVAILABLE, use_lapack
 from chainrule._src.native.blas import blas_function
+from chainrule._src.table.recent_factors import SMALLEST
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
 
@@ -246,6 +247,8 @@ def test_a_matrix_is_factored_once(name, n, lapack):
     compiled = cr.compile(gradient)
     compiled(a, v), lapack.clear()
     same(compiled(a, v), gradient(a, v))
+    if n >= SMALLEST and name == "solve, slogdet":
+        uses -= 1  # the rule of slogdet inverts by ``inverse_for_rules``, a step in Python with factors of its own
     assert lapack == {"dgetrf_": 1, "dgetrs_": uses}
 
 

@@ -9,6 +9,7 @@ import chainrule as cr
 from chainrule._src.jacobians import compaction
 from chainrule._src.jacobians.assemble import dense_of_terms
 from chainrule._src.jacobians.components import merge_by_components
+from chainrule._src.jacobians.gather_scatter import Selection
 from chainrule._src.jacobians.terms import Term, Variable
 
 RNG = np.random.default_rng(0)
@@ -118,3 +119,24 @@ def test_in_programs(monkeypatch: pytest.MonkeyPatch, create_graph: bool) -> Non
     assert J.nnz == np.count_nonzero(expected) and any(found is not None for found in added_up)
     prepared = cr.prepare_jacobian(rotated, x, layout="csr")
     np.testing.assert_allclose(prepared(x + 0.1).toarray(), cr.func.jacrev(rotated)(x + 0.1), rtol=1e-12, atol=1e-14)
+
+
+def test_terms_of_a_whole_part_of_a_concatenation_have_no_rows() -> None:
+    source = Variable((2, 3), np.dtype(float))
+    rows = np.array([0, 1, 2, 4, 5, 6])  # the first three columns of a 2 × 4 matrix
+    vals = RNG.normal(size=(1, 6))
+    positions = np.arange(8).reshape(2, 4)
+
+    def pick(src: np.ndarray) -> Term:
+        found = Selection(src, (2, 4)).of(Term(source, source.seed.reshape(1, 6), vals, rows))
+        expected = np.zeros((src.size, 6))
+        for k, at in enumerate(src.reshape(-1)):
+            if at in rows:
+                expected[k, np.flatnonzero(rows == at)[0]] = vals[0, rows == at][0]
+        np.testing.assert_array_equal(dense_of_terms([found], src.shape, (6,)), expected.reshape(*src.shape, 6))
+        return found
+
+    whole = pick(positions[:, :2])
+    assert whole.rows is None and whole.cols.shape == (1, 2, 2)
+    assert pick(positions[:, 1:]).rows is not None
+    assert pick(positions[:0]).cols.size == 0

@@ -15,7 +15,9 @@ recorded steps:
 4. Assemble (``assemble``, ``layouts``, ``result``). An ``EntryPattern`` is computed from the integers alone: the
    positions of the entries, and one ``take`` that sorts the numbers of all terms. ``blocks`` recognizes blocks and
    diagonals by strides.
-5. Repeat (``prepared``, ``patterns``). The numerical part consists of NumPy calls, so ``compile`` can trace it. A
+5. Reuse (``plan_cache``, ``trace_signature``, ``term_plans``). Later calls with an equal trace compute only the numbers of terms, by
+   a compiled plan.
+6. Repeat (``prepared``, ``patterns``). The numerical part consists of NumPy calls, so ``compile`` can trace it. A
    prepared Jacobian is a pattern and a plan that computes the entries.
 
 ``implicit`` makes solutions of equations differentiable: ``solution`` solves with the Jacobian of the equation, which

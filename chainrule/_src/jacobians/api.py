@@ -15,12 +15,14 @@ import numpy as np
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.tree import tree_leaves, unflatten_rows
 from chainrule._src.arrays.types import AnyArray, AnyFunction, P, TensorLike
+from chainrule._src.jacobians.assemble import KnownPatterns
 from chainrule._src.jacobians.checking import check_products
 from chainrule._src.jacobians.compute_terms import MODES, dense_jacobian, plan_for, terms_by_colours, terms_of
 from chainrule._src.jacobians.layouts import SPARSE, check_dense, lay_out_blocks, lay_out_matrix
 from chainrule._src.jacobians.operator import jacobian_operators
+from chainrule._src.jacobians.plan_cache import lookup_plan
 from chainrule._src.jacobians.result import Jacobian
-from chainrule._src.jacobians.strategy import JVPS, STRATEGIES, VJPS, Plan
+from chainrule._src.jacobians.strategy import FORWARD, JVPS, STRATEGIES, VJPS, Plan
 from chainrule._src.jacobians.trace import JacobianCall, JacobianTrace
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import is_recording
@@ -212,14 +214,22 @@ class _Options(NamedTuple):
         dense = layout == "dense"
         if dense:
             check_dense(trace.results, trace.variables, hstack, memory)
+        patterns: KnownPatterns | None = None
         if sparsity is not None:
             terms = terms_by_colours(trace, sparsity, memory)
         else:
-            terms = terms_of(trace, api=api, memory=memory, strategy=strategy, wants_dense=dense)
+            lookup = lookup_plan(trace, memory) if strategy in (None, FORWARD) else None
+            planned = None if lookup is None else lookup.terms((api, strategy, dense))
+            if lookup is None or planned is None:
+                terms = terms_of(trace, api=api, memory=memory, strategy=strategy, wants_dense=dense)
+            else:
+                terms, patterns = planned, lookup.patterns
+            if lookup is not None and planned is None:
+                lookup.note_propagated(terms)
         if check:
             check_products(trace, terms)
         symmetric = api == "hessian"
-        parts = terms, trace.results, trace.variables, layout, not trace.arrays, symmetric, memory
+        parts = terms, trace.results, trace.variables, layout, not trace.arrays, symmetric, memory, patterns
         if hstack:
             made = lay_out_matrix(*parts)
         else:

@@ -206,6 +206,28 @@ class EntryPattern:
         return f"<pattern {self.shape[0]} × {self.shape[1]}, {self.nnz} entries>"
 
 
+#: the patterns of a plan, by block (see ``plan_cache``)
+KnownPatterns = dict[Any, EntryPattern]
+
+
+def pattern_from(
+    known: KnownPatterns | None, key: object, blocks: Sequence[TermBlock], shape: tuple[int, int]
+) -> EntryPattern:
+    """Return the pattern of terms from the known patterns; compute and add it if it is not there.
+
+    Its arrays are then shared by several Jacobians, and read-only.
+    """
+    if known is None:
+        return EntryPattern(blocks, shape)
+    found = known.get(key)
+    if found is None:
+        found = EntryPattern(blocks, shape)
+        for integers in (found.indptr, found.indices):
+            integers.flags.writeable = False
+        known[key] = found
+    return found
+
+
 def _pool(terms: Sequence[Term], dtype: NumpyDType) -> Any:
     """Concatenate the numbers of all terms."""
     parts = [

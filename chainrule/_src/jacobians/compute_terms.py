@@ -18,6 +18,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Tenso
 from chainrule._src.jacobians import assemble
 from chainrule._src.jacobians.checking import function_of_leaves
 from chainrule._src.jacobians.colouring import colour_pattern, compute_entries, pattern_of, term_of
+from chainrule._src.jacobians.plan_cache import lookup_plan
 from chainrule._src.jacobians.reverse import Transposes, reverse_dense, reverse_terms, transposed_jacobians
 from chainrule._src.jacobians.sketches import products_cost
 from chainrule._src.jacobians.strategy import (
@@ -30,7 +31,7 @@ from chainrule._src.jacobians.strategy import (
     make_plan,
     strategy_to_repeat,
 )
-from chainrule._src.jacobians.terms import Term, Unstructured, Variable, flatten_array
+from chainrule._src.jacobians.terms import Term, TermGrid, Unstructured, Variable, flatten_array
 from chainrule._src.jacobians.trace import JacobianTrace
 from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import NanFound, NoForwardMode
@@ -46,8 +47,6 @@ from chainrule._src.transforms.jvp import jvp
 from chainrule._src.transforms.vmap import vmap
 
 ndarray = np.ndarray
-#: for each output, for each input
-TermGrid = list[list[list[Term]]]
 #: the mode of the strategies that compute all rows or columns
 MODES: dict[str | None, str] = {VJPS: "reverse", JVPS: "forward"}
 ITEMSIZE = 8  # bytes of a number, in estimates
@@ -215,22 +214,36 @@ def dense_jacobian(
     if m * n < SMALL or len(dtypes) > 1:
         return None
     check_sizes(trace.results, trace.variables, memory)
-    strategy = choose_strategy(trace.steps, trace.results, trace.variables, dense=True, limit=memory // ITEMSIZE)
-    products = min([products_cost(trace.steps, a, b, memory // ITEMSIZE).operations for a, b in ((m, n), (n, m))])
-    memory = min(memory, ITEMSIZE * max(int(products), SMALL))  # a step that makes more is more work than products
+    lookup = lookup_plan(trace, memory)
+    terms = None if lookup is None else lookup.terms("dense")
     try:
-        if strategy == FORWARD:
+        if terms is None:
+            strategy = choose_strategy(
+                trace.steps, trace.results, trace.variables, dense=True, limit=memory // ITEMSIZE
+            )
+            products = min(
+                [products_cost(trace.steps, a, b, memory // ITEMSIZE).operations for a, b in ((m, n), (n, m))]
+            )
+            memory = min(
+                memory, ITEMSIZE * max(int(products), SMALL)
+            )  # a step that makes more is more work than products
+            if strategy == FORWARD:
+                trace.strategy = FORWARD
+                terms = trace.terms(memory)
+                if lookup is not None:
+                    lookup.note_propagated(terms)
+            elif strategy == REVERSE:
+                blocks = reverse_dense(_transposes(trace, memory), trace.variables)
+            else:
+                return None
+        if terms is not None:
             blocks = [
                 [
-                    assemble.dense_of_terms(terms, y.shape, v.shape, y.dtype)
-                    for terms, v in zip(row, trace.variables, strict=True)
+                    assemble.dense_of_terms(own, y.shape, v.shape, y.dtype)
+                    for own, v in zip(row, trace.variables, strict=True)
                 ]
-                for y, row in zip(trace.results, trace.terms(memory), strict=True)
+                for y, row in zip(trace.results, terms, strict=True)
             ]
-        elif strategy == REVERSE:
-            blocks = reverse_dense(_transposes(trace, memory), trace.variables)
-        else:
-            return None
     except (Unstructured, NotImplementedError):
         return None
     rows = [[_as_caller(part, trace.arrays) for part in row] for row in blocks]

@@ -106,7 +106,17 @@ class Selection:
             join = self._joins[id(term.rows)] = _join_rows(term.rows, src.reshape(-1), math.prod(self.have))
         rows, picks = join
         vals = term.vals[:, picks] if shape_of(term.vals)[1:] not in ((), (1,)) else term.vals
-        return Term(term.source, term.cols.take(picks, 1), vals, rows)
+        cols = term.cols.take(picks, 1)
+        if not len(rows) or len(rows) != src.size or not _is_every_row(rows):
+            return Term(term.source, cols, vals, rows)
+        if known := shape_of(vals):
+            vals = np.reshape(vals, (known[0], *(src.shape if known[1] > 1 else (1,) * src.ndim)))
+        return Term(term.source, cols.reshape(slots, *src.shape), vals)
+
+
+def _is_every_row(rows: IndexArray) -> bool:
+    """Return whether rows that do not descend contain every number from 0 on once."""
+    return bool((rows == np.arange(len(rows))).all())
 
 
 def take_vals(term: Term, at: IndexArray, shape: Shape) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from chainrule._src.arrays.memory import zeros
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType
-from chainrule._src.jacobians.assemble import add_into, dense_of_terms, dtype_of_terms, has_plain_vals
+from chainrule._src.jacobians.assemble import KnownPatterns, add_into, dense_of_terms, dtype_of_terms, has_plain_vals
 from chainrule._src.jacobians.ordering import TermBlock
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.terms import Term, Variable
@@ -37,6 +37,7 @@ def lay_out_blocks(
     tensors: bool,
     symmetric: bool = False,
     memory: int = MEMORY,
+    patterns: KnownPatterns | None = None,
 ) -> Grid:
     """Return for each result its Jacobian with respect to each variable.
 
@@ -47,6 +48,7 @@ def lay_out_blocks(
         tensors: whether the caller works with tensors.
         symmetric: whether they are a Hessian's blocks, which are made exactly symmetric.
         memory: a dense Jacobian may take 16 times as many bytes.
+        patterns: the patterns of matrices of terms with the same rows and columns, if there are any.
     """
     if layout == "dense" and not symmetric:
         return [
@@ -56,7 +58,16 @@ def lay_out_blocks(
     kept = layout == "structured"
     grid: Grid = [
         [
-            Jacobian(terms, shape_of(y), v.shape, entry_dtype(terms, y, v), symmetric and i == j, tensors, kept)
+            Jacobian(
+                terms,
+                shape_of(y),
+                v.shape,
+                entry_dtype(terms, y, v),
+                symmetric and i == j,
+                tensors,
+                kept,
+                (patterns, (i, j)),
+            )
             for j, (terms, v) in enumerate(zip(row, variables, strict=True))
         ]
         for i, (row, y) in enumerate(zip(found, results, strict=True))
@@ -76,6 +87,7 @@ def lay_out_matrix(
     tensors: bool,
     symmetric: bool = False,
     memory: int = MEMORY,
+    patterns: KnownPatterns | None = None,
 ) -> Any:
     """Return all Jacobians as one matrix: a row block for each result, a column block for each variable.
 
@@ -98,7 +110,7 @@ def lay_out_matrix(
     )
     if layout == "dense" and not symmetric and all([has_plain_vals(block[0]) for block in every]):
         return as_caller_type(_dense_matrix(every, shape, dtype, memory), tensors)
-    return _lay_out(Jacobian.stacked(every, shape, dtype, symmetric, tensors), layout, memory)
+    return _lay_out(Jacobian.stacked(every, shape, dtype, symmetric, tensors, patterns), layout, memory)
 
 
 def check_dense(results: Sequence[object], variables: Sequence[Variable], hstack: bool, memory: int) -> None:

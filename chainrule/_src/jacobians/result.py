@@ -15,7 +15,7 @@ import numpy as np
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import DTypeLike, NumpyDType, Shape, TensorLike
 from chainrule._src.jacobians import assemble, solve, spy
-from chainrule._src.jacobians.assemble import CsrMatrix, EntryPattern, has_plain_vals
+from chainrule._src.jacobians.assemble import CsrMatrix, KnownPatterns, has_plain_vals, pattern_from
 from chainrule._src.jacobians.blocks import Blocks, blocks_of_sparse, blocks_of_terms
 from chainrule._src.jacobians.copies import copy_vals, decode_term, encode_columns, with_variable
 from chainrule._src.jacobians.matmul import multiply_by_dense, multiply_sparse, multiply_transpose_by_dense
@@ -64,6 +64,7 @@ class Jacobian:
     __slots__ = (
         "_blocks",
         "_found_blocks",
+        "_known",
         "_sparse",
         "dtype",
         "in_shape",
@@ -84,6 +85,7 @@ class Jacobian:
         symmetric: bool = False,
         tensors: bool = False,
         copy: bool = True,
+        known: tuple[KnownPatterns | None, object] = (None, None),
     ) -> None:
         """Make a Jacobian from terms.
 
@@ -94,7 +96,9 @@ class Jacobian:
             symmetric: make it exactly symmetric; the terms are symmetric up to rounding.
             tensors: whether results are tensors, or arrays.
             copy: whether to copy the numbers, which may be views of the program's arrays.
+            known: patterns of Jacobians with the same rows and columns, and the key of this one.
         """
+        self._known = known
         self.out_shape = tuple(out_shape)
         self.in_shape = tuple(in_shape)
         self.terms = (
@@ -118,14 +122,18 @@ class Jacobian:
         dtype: DTypeLike,
         symmetric: bool = False,
         tensors: bool = False,
+        patterns: KnownPatterns | None = None,
     ) -> Jacobian:
         """Make one matrix for several outputs and inputs.
 
         Args:
             blocks: for each block its terms, its number of rows, its first row and its first column.
             shape: the number of elements of all outputs, and of all inputs.
+            patterns: the patterns of Jacobians with the same rows and columns.
         """
-        matrix = EntryPattern(blocks, shape).matrix([term for terms, *_ in blocks for term in terms], dtype)
+        matrix = pattern_from(patterns, "stacked", blocks, shape).matrix(
+            [term for terms, *_ in blocks for term in terms], dtype
+        )
         return cls._of_sparse(matrix, shape[:1], shape[1:], tensors, symmetric)
 
     @classmethod
@@ -164,6 +172,7 @@ class Jacobian:
             matrix = self._entries().symmetrized()
             self.terms = [matrix.term(variable)]
             self._sparse, self._blocks = matrix, _UNKNOWN
+        self._known = (None, None)  # of the terms before
 
     # -- structure ----------------------------------------------------------------------------------------------------
 
@@ -243,7 +252,8 @@ class Jacobian:
 
     def _entries(self) -> CsrMatrix:
         if self._sparse is None:
-            pattern = EntryPattern.of(self.terms, self.out_shape, self.matrix_shape[1])
+            shape = self.matrix_shape
+            pattern = pattern_from(*self._known, [(self.terms, shape[0], 0, 0)], shape)
             self._sparse = pattern.matrix(self.terms, self.dtype)
         return self._sparse
 
@@ -286,7 +296,8 @@ class Jacobian:
             from scipy import sparse
         except ImportError:
             raise errors.jacobian_needs_scipy() from None
-        found = sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape, copy=copy)
+        indices, indptr = (x if x.flags.writeable else x.copy() for x in (matrix.indices, matrix.indptr))
+        found = sparse.csr_array((data, indices, indptr), shape=matrix.shape, copy=copy)
         found.has_canonical_format = True
         return found.asformat(format)
 

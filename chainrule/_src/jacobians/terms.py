@@ -117,6 +117,10 @@ class Term:
         return f"<term {self.cols.shape}{' affine' * self.affine}, vals {vals}{where}>"
 
 
+#: for each output, for each input
+TermGrid = list[list[list[Term]]]
+
+
 def flatten_array(x: Any) -> Any:
     """Flatten an array-like."""
     return x.reshape(-1) if type(x) is ndarray else np.reshape(x, (-1,))

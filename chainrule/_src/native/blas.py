@@ -49,7 +49,7 @@ class Lapack:
         self.function, self.bits = function, bits
 
     def __call__(self, *arrays: np.ndarray[Any, Any]) -> None:
-        self.function(*[x.ctypes.data for x in arrays])
+        self.function(*[x.__array_interface__["data"][0] for x in arrays])
 
 
 @functools.cache

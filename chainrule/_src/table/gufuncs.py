@@ -3,7 +3,8 @@
 ``linalg`` calls these functions.
 
 The wrapper takes five times as long as the gufunc for small matrices. The gufuncs, dtypes and error states are NumPy's, so
-results and errors are the same. Operands other than float64 matrices go to NumPy's function.
+results and errors are the same. Operands other than float64 matrices go to NumPy's function. Single matrices of a middle size
+share their LU factors (``recent_factors``).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray
+from chainrule._src.table.recent_factors import factors_of
 from chainrule._src.tape.fp_warnings import VARIABLE, new_error_state
 
 ndarray = np.ndarray
@@ -46,12 +48,21 @@ def _call_raising(gufunc: np.ufunc, *matrices: object) -> Any:
 
 
 def solve(x: AnyArray, y: AnyArray) -> AnyArray:
-    return _call_raising(_GUFUNCS.solve, x, y) if _are_square(x, y) else linalg.solve(x, y)
+    if not _are_square(x, y):
+        return linalg.solve(x, y)
+    factors = factors_of(x) if y.ndim == 2 and len(y) == len(x) else None
+    return _call_raising(_GUFUNCS.solve, x, y) if factors is None else factors.solution(y)
 
 
 def inv(x: AnyArray) -> AnyArray:
-    return _call_raising(_GUFUNCS.inv, x) if _are_square(x) else linalg.inv(x)
+    if not _are_square(x):
+        return linalg.inv(x)
+    factors = factors_of(x)
+    return _call_raising(_GUFUNCS.inv, x) if factors is None else factors.inverse()
 
 
 def slogdet(x: AnyArray) -> Any:
-    return _GUFUNCS.slogdet(x) if _are_square(x) else linalg.slogdet(x)
+    if not _are_square(x):
+        return linalg.slogdet(x)
+    factors = factors_of(x)
+    return _GUFUNCS.slogdet(x) if factors is None else factors.sign_and_log()

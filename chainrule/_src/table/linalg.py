@@ -22,6 +22,7 @@ from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import call, opaque
 from chainrule._src.rules.rules import conjugate
 from chainrule._src.table import gufuncs
+from chainrule._src.table.recent_factors import has_shared_factors, inverse_for_rules
 from chainrule._src.tape.protocol import on_numbers, predicate_holds
 
 ndarray = np.ndarray
@@ -348,6 +349,8 @@ def _inv_or_nan(x: AnyArray, logabsdet: AnyArray) -> AnyArray:
     """Return the inverse, and NaN for singular matrices. If none is singular, invert x itself: a trace reuses its factors."""
     value = getattr(logabsdet, "inside", None) if is_recorded(logabsdet) else logabsdet
     if isinstance(value, (ndarray, np.generic)) and not (value == -np.inf).any():
+        if is_array(x) and has_shared_factors(x):
+            return call_as_one_operation(inverse_for_rules, x)
         return inv(x)  # if this fails in a replay, the function runs eagerly
     return inv(np.where((logabsdet == -np.inf)[..., None, None], np.array(np.nan, dtype_of(x)), x))
 
