@@ -31,6 +31,7 @@ SOURCES = [
     "loop_executor.c",
     "lu_cache.c",
     "matmul.c",
+    "depthwise.c",
     "aligned_arrays.c",
     "eager_kernels.c",
     "tape.c",
