@@ -32,6 +32,7 @@ SOURCES = [
     "lu_cache.c",
     "matmul.c",
     "depthwise.c",
+    "linear_algebra.c",
     "aligned_arrays.c",
     "eager_kernels.c",
     "tape.c",

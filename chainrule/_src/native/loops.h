@@ -32,6 +32,9 @@ PyObject *product_without_blas(PyObject *x, PyObject *y); /* the product of two 
 /* depthwise.c */
 extern PyMethodDef depthwise_functions[];
 
+/* linear_algebra.c */
+extern PyMethodDef linear_algebra_functions[];
+
 /* guards.c */
 PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 PyObject *class_version(PyObject *self, PyObject *cls);

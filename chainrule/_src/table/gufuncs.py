@@ -1,9 +1,9 @@
-"""Faster ``np.linalg.solve``, ``inv`` and ``slogdet``: call NumPy's gufuncs without the Python wrapper.
+"""Faster ``np.linalg.solve``, ``inv``, ``cholesky``, ``det`` and ``slogdet``: call NumPy's gufuncs without the Python wrapper.
 
 ``linalg`` calls these functions.
 
 The wrapper takes five times as long as the gufunc for small matrices. The gufuncs, dtypes and error states are NumPy's, so
-results and errors are the same. Operands other than float64 matrices go to NumPy's function.
+results and errors are the same. Operands of other dtypes go to NumPy's function.
 """
 
 from __future__ import annotations
@@ -18,40 +18,75 @@ from chainrule._src.tape.fp_warnings import VARIABLE, new_error_state
 ndarray = np.ndarray
 linalg: Any = np.linalg
 _GUFUNCS: Any = getattr(linalg, "_umath_linalg", None)
-_DOUBLE = np.dtype(np.float64)
+#: dtype of the operands -> the character of the dtype that NumPy computes in, and whether the results are converted back
+_COMPUTED = {
+    np.dtype(np.float64): ("d", False),
+    np.dtype(np.complex128): ("D", False),
+    np.dtype(np.float32): ("d", True),
+    np.dtype(np.complex64): ("D", True),
+}
 
 
-def _singular(error: str, flag: int) -> None:
-    raise linalg.LinAlgError("Singular matrix")
+def _raiser(message: str) -> Any:
+    def call(error: str, flag: int) -> None:
+        raise linalg.LinAlgError(message)
+
+    return new_error_state(invalid="call", over="ignore", divide="ignore", under="ignore", call=call)
 
 
-_SINGULAR = new_error_state(invalid="call", over="ignore", divide="ignore", under="ignore", call=_singular)
+_SINGULAR, _INDEFINITE = _raiser("Singular matrix"), _raiser("Matrix is not positive definite")
 
 
-def _are_square(x: AnyArray, *others: object) -> bool:
-    """Return whether x is a stack of square float64 matrices and all others are stacks of float64 matrices."""
-    for other in (x, *others):
-        if type(other) is not ndarray or other.dtype is not _DOUBLE or other.ndim < 2:
-            return False
-    return x.shape[-1] == x.shape[-2] and VARIABLE is not None and _GUFUNCS is not None
+def _computed(x: AnyArray, *others: AnyArray) -> tuple[str, bool] | None:
+    """Return the entry of ``_COMPUTED`` for a stack of square matrices, and for stacks of matrices of the same dtype; else None."""
+    if VARIABLE is None or _GUFUNCS is None or type(x) is not ndarray or x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        return None
+    for other in others:
+        if type(other) is not ndarray or other.ndim < 2 or other.dtype != x.dtype:
+            return None
+    return _COMPUTED.get(x.dtype)
 
 
-def _call_raising(gufunc: np.ufunc, *matrices: object) -> Any:
-    previous = VARIABLE.get()
-    try:
-        VARIABLE.set(_SINGULAR)
-        return gufunc(*matrices)
-    finally:
-        VARIABLE.set(previous)
+def _call(error_state: object, gufunc: np.ufunc, types: str, is_converted: bool, *matrices: AnyArray) -> Any:
+    """Call a gufunc whose result is one array. ``types``: the signature in double precision."""
+    if error_state is None:
+        out = gufunc(*matrices, signature=types)
+    else:
+        previous = VARIABLE.get()
+        try:
+            VARIABLE.set(error_state)
+            out = gufunc(*matrices, signature=types)
+        finally:
+            VARIABLE.set(previous)
+    return out.astype(matrices[0].dtype, copy=False) if is_converted else out
 
 
 def solve(x: AnyArray, y: AnyArray) -> AnyArray:
-    return _call_raising(_GUFUNCS.solve, x, y) if _are_square(x, y) else linalg.solve(x, y)
+    if (found := _computed(x, y)) is None:
+        return linalg.solve(x, y)
+    char, is_converted = found
+    return _call(_SINGULAR, _GUFUNCS.solve, f"{char}{char}->{char}", is_converted, x, y)
 
 
 def inv(x: AnyArray) -> AnyArray:
-    return _call_raising(_GUFUNCS.inv, x) if _are_square(x) else linalg.inv(x)
+    if (found := _computed(x)) is None:
+        return linalg.inv(x)
+    return _call(_SINGULAR, _GUFUNCS.inv, f"{found[0]}->{found[0]}", found[1], x)
+
+
+def cholesky(x: AnyArray) -> AnyArray:
+    if (found := _computed(x)) is None:
+        return linalg.cholesky(x)
+    return _call(_INDEFINITE, _GUFUNCS.cholesky_lo, f"{found[0]}->{found[0]}", found[1], x)
+
+
+def det(x: AnyArray) -> Any:
+    if (found := _computed(x)) is None:
+        return linalg.det(x)
+    return _call(None, _GUFUNCS.det, f"{found[0]}->{found[0]}", found[1], x)
 
 
 def slogdet(x: AnyArray) -> Any:
-    return _GUFUNCS.slogdet(x) if _are_square(x) else linalg.slogdet(x)
+    if (found := _computed(x)) is None or found[1]:
+        return linalg.slogdet(x)
+    return _GUFUNCS.slogdet(x)

@@ -21,7 +21,7 @@ from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import call, opaque
 from chainrule._src.rules.rules import conjugate
-from chainrule._src.table import gufuncs
+from chainrule._src.table import gufuncs, triangular
 from chainrule._src.tape.protocol import on_numbers, predicate_holds
 
 ndarray = np.ndarray
@@ -176,7 +176,16 @@ _TRIANGLES = [
 )
 def solve_triangular(x: AnyArray, y: AnyArray, *, upper: bool, unitriangular: bool) -> AnyArray | None:
     """Return the matrix X with T @ X = y, where T is the upper or lower triangle of x."""
+    if is_array(x) and is_array(y) and x.dtype == y.dtype and x.dtype.char in "fd":
+        return call_as_one_operation(_triangular_solution, x, y, upper, unitriangular)
     return _triangular_solve(_triangle(x, upper, unitriangular), y, upper)
+
+
+def _triangular_solution(x: AnyArray, y: AnyArray, upper: bool, unit: bool) -> AnyArray | None:
+    found = triangular.solution(x, y, upper, unit)
+    if found is None:
+        raise errors.singular_system("torch.linalg.solve")
+    return found
 
 
 def _triangular_solve(x: AnyArray, y: AnyArray, upper: bool) -> AnyArray | None:
@@ -341,7 +350,7 @@ def _adjugate(x: AnyArray) -> AnyArray:
 )
 def det(x: AnyArray) -> AnyArray:
     """Return the determinant of every matrix. The derivative holds for singular matrices, too."""
-    return raw.det(x)
+    return gufuncs.det(x)
 
 
 def _inv_or_nan(x: AnyArray, logabsdet: AnyArray) -> AnyArray:
@@ -444,6 +453,6 @@ def _not_positive(x: AnyArray) -> errors.LinAlgError:
 def cholesky(x: AnyArray) -> AnyArray | None:
     """Return the lower triangular L with L @ Lᴴ = x, for positive definite x. The gradient is Hermitian."""
     try:
-        return raw.cholesky(x)
+        return gufuncs.cholesky(x)
     except raw.LinAlgError:
         raise _not_positive(x) from None

@@ -14,6 +14,7 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
 from chainrule._src.arrays.any_array import is_array, lies_within
+from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
@@ -105,9 +106,14 @@ def _factors(function: str, A: AnyArray, pivot: bool) -> tuple[Tensor, Tensor, T
     return bind(_lu_rows.lu_factor, (A,), {})
 
 
+def _has_no_zero(LU: Tensor) -> bool:
+    """Return whether LU is a plain array without zeros on the diagonals."""
+    return type(LU._raw) is ndarray and LU._raw.size > 0 and bool(LU._raw.diagonal(0, -2, -1).all())
+
+
 def _first_zero(LU: Tensor) -> Tensor:
     """Return for each matrix the index of the first zero on the diagonal, counted from 1; 0 if there is none."""
-    if type(LU._raw) is ndarray and LU._raw.size and np.diagonal(LU._raw, 0, -2, -1).all():  # the common case
+    if _has_no_zero(LU):
         return wrap(np.zeros(LU._raw.shape[:-2], np.int32))
     zero = ew.eq(shaping.diagonal(LU.detach(), 0, -2, -1), 0)
     if not zero.shape[-1]:
@@ -139,7 +145,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     info = _first_zero(packed)
     if check_errors:
         refuse(info, "torch.linalg.lu_factor_ex" + _ZERO_PIVOT)
-    return return_types.linalg_lu_factor_ex(packed, ew.add(pivots, 1).to(np.int32), info)
+    return return_types.linalg_lu_factor_ex(packed, pivots, info)
 
 
 @op(out=True)
@@ -161,8 +167,9 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     tensor([[ 2.0000,  8.0000],
             [ 0.5000, -2.0000]])
     """
-    packed, pivots, info = lu_factor_ex(A, pivot=pivot)
-    refuse(info, "torch.linalg.lu_factor" + _ZERO_PIVOT)
+    packed, pivots, _ = _factors("linalg.lu_factor", A, pivot)
+    if not _has_no_zero(packed):
+        refuse(_first_zero(packed), "torch.linalg.lu_factor" + _ZERO_PIVOT)
     return return_types.linalg_lu_factor(packed, pivots)
 
 
@@ -214,6 +221,15 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     return return_types.lu_unpack(p, *(_triangles(packed) if unpack_data else (empty, empty)))
 
 
+def _reordered(B: Any, order: Any) -> Any:
+    """Return the matrices with their rows in an order; leading axes broadcast."""
+    if order.ndim == 1 and B.ndim == 2:
+        return B[order]
+    batch = np.broadcast_shapes(shape_of(order)[:-1], shape_of(B)[:-2])
+    shape = (*batch, *shape_of(B)[-2:])
+    return np.take_along_axis(np.broadcast_to(B, shape), np.broadcast_to(order[..., None], shape), axis=-2)
+
+
 def _solved(T: AnyArray, B: AnyArray, upper: bool, unit: bool) -> Tensor:
     T, B = broadcast_stacks(T, B)
     return rows.solve_triangular(T, B, upper=upper, unitriangular=unit)
@@ -243,11 +259,11 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
         raise errors.matrix_shapes(name, LU, B, left)
     if not left:
         return shaping.adjoint(lu_solve(LU, pivots, shaping.adjoint(B), adjoint=not adjoint))
-    P = _permutation(_order(name, pivots, n), LU.dtype)
+    order = _order(name, pivots, n)
     if adjoint:
         H = shaping.adjoint(LU)
-        return products.matmul(P, _solved(H, _solved(H, B, False, False), True, True))
-    return _solved(LU, _solved(LU, products.matmul(P.mT, B), False, True), True, False)
+        return _reordered(_solved(H, _solved(H, B, False, False), True, True), order.argsort(-1))
+    return _solved(LU, _solved(LU, _reordered(B, order), False, True), True, False)
 
 
 # -- functions that return info instead of raising -------------------------------------------------------------------

@@ -35,7 +35,7 @@ raw = np.linalg
 def checked_matrices(function: str, x: AnyArray, square: bool = False, name: str = "A") -> AnyArray:
     """Check that the operand is a floating or complex stack of (square) matrices, and return it."""
     _check_shape(function, x, square, name)
-    if x.dtype.kind not in "fc" or x.dtype == np.float16:
+    if x.dtype.kind not in "fc" or x.dtype.itemsize == 2:
         raise errors.matrix_dtype(function, x)
     return x
 
