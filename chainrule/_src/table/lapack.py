@@ -62,8 +62,13 @@ def lu_by_ctypes(x: NumpyArray) -> tuple[NumpyArray, NumpyArray, NumpyArray] | N
 
 def order_of(pivots: Any, rows: int) -> Any:
     """Return the row order after a sequence of row exchanges (counted from 1)."""
-    found = LOOPS.row_order(pivots, rows) if LOOPS is not None and type(pivots) is ndarray else None
+    found = order_in_c(pivots, rows)
     return order_in_python(pivots.astype(np.int64) - 1, rows) if found is None else found
+
+
+def order_in_c(pivots: Any, rows: int) -> NumpyArray | None:
+    """Return the row order if the pivots are an int32 array of rows, and the extension is available; else None."""
+    return LOOPS.row_order(pivots, rows) if LOOPS is not None and type(pivots) is ndarray else None
 
 
 def order_in_python(pivots: Any, rows: int) -> Any:

@@ -6,6 +6,7 @@ They are public in ``chainrule.linalg``.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ from chainrule._src.ops.arguments import constant_on_device_of, tensor_of
 from chainrule._src.ops.linalg.decompositions import matrices_of
 from chainrule._src.ops.linalg.numpy_functions import broadcast_stacks, float_matrices
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.table import eigen
+from chainrule._src.table import eigen, lapack
 from chainrule._src.table import linalg as rows
 from chainrule._src.table import lu as _lu_rows
 from chainrule._src.tape import trace_hooks
@@ -205,6 +206,9 @@ def _pivots(function: str, pivots: Any) -> Tensor:
 
 
 def _order(function: str, pivots: Tensor, rows_: int) -> Tensor:
+    order = lapack.order_in_c(pivots._raw, rows_)
+    if order is not None:
+        return wrap(order)
     data = pivots._raw if is_array(pivots._raw) else pivots._raw.concrete()
     if data is not None and not lies_within(data, 1, rows_):
         raise RuntimeError(f"{function}: pivots are rows counted from 1: between 1 and {rows_}")
@@ -225,6 +229,11 @@ def _reordered(B: Any, order: Any) -> Any:
     """Return the matrices with their rows in an order; leading axes broadcast."""
     if order.ndim == 1 and B.ndim == 2:
         return B[order]
+    if type(order._raw) is ndarray and order.numel() and shape_of(order)[:-1] == shape_of(B)[:-2]:
+        n, columns = shape_of(B)[-2:]
+        count = math.prod(shape_of(B)[:-2])
+        flat = order._raw.reshape(count, n) + np.arange(0, count * n, n)[:, None]
+        return B.reshape(count * n, columns)[wrap(flat.reshape(-1))].reshape(shape_of(B))
     batch = np.broadcast_shapes(shape_of(order)[:-1], shape_of(B)[:-2])
     shape = (*batch, *shape_of(B)[-2:])
     return np.take_along_axis(np.broadcast_to(B, shape), np.broadcast_to(order[..., None], shape), axis=-2)
@@ -252,10 +261,10 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
             f"{name}: Expected LU and B to have the same dtype, but found LU of type {LU.dtype} and B of type "
             f"{B.dtype} instead"
         )
-    n = LU.shape[-1]
-    if tuple(pivots.shape) != tuple(LU.shape[:-1]):
+    n = shape_of(LU)[-1]
+    if shape_of(pivots) != shape_of(LU)[:-1]:
         raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
-    if B.shape[-2 if left else -1] != n:
+    if shape_of(B)[-2 if left else -1] != n:
         raise errors.matrix_shapes(name, LU, B, left)
     if not left:
         return shaping.adjoint(lu_solve(LU, pivots, shaping.adjoint(B), adjoint=not adjoint))
