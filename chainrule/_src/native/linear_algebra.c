@@ -5,6 +5,8 @@
 #define NO_IMPORT_UFUNC
 #include "eager.h"
 
+#include <fenv.h>
+
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
 #endif
@@ -198,6 +200,27 @@ static void read_matrix(const char *from, Matrix m, int kind, double *to) {
         const char *at = from + i * m.row;
         for (j = 0; j < m.columns; j++, at += m.column) *to++ = kind == DOUBLE ? *(const double *)at : (double)*(const float *)at;
     }
+}
+
+/* The kernel of compiled functions: (m,m),(m,n)->(m,n) in double precision. `data`: 2 for ones on the diagonal, plus 1 for the upper triangle. A
+   singular matrix raises the exception "invalid", as in NumPy's solve. */
+void triangular(char **args, const npy_intp *dims, const npy_intp *strides, void *data) {
+    npy_intp n = dims[1], sides = dims[2], flags = (npy_intp)data, o, i, j;
+    const npy_intp *core = strides + 3;
+    double small[256], *memory = n * (n + sides) <= 256 ? small : PyMem_RawMalloc((size_t)(n * (n + sides)) * sizeof(double)), *right = memory + n * n;
+    int before = fetestexcept(FE_ALL_EXCEPT), done = memory != NULL;
+    for (o = 0; o < dims[0] && done; o++) {
+        read_matrix(args[0] + o * strides[0], (Matrix){n, n, core[0], core[1]}, DOUBLE, memory);
+        read_matrix(args[1] + o * strides[1], (Matrix){n, sides, core[2], core[3]}, DOUBLE, right);
+        done = substitute(memory, right, n, sides, flags & 1, flags & 2);
+        for (i = 0; i < n && done; i++) {
+            for (j = 0; j < sides; j++) *(double *)(args[2] + o * strides[2] + i * core[4] + j * core[5]) = right[i * sides + j];
+        }
+    }
+    if (memory != small) PyMem_RawFree(memory);
+    feclearexcept(FE_ALL_EXCEPT);
+    feraiseexcept(before);
+    if (!done) feraiseexcept(FE_INVALID);
 }
 
 enum { MOST_ROWS = 32 }; /* SMALL of table/triangular.py */

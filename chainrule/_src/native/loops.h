@@ -34,6 +34,7 @@ extern PyMethodDef depthwise_functions[];
 
 /* linear_algebra.c */
 extern PyMethodDef linear_algebra_functions[];
+void triangular(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 
 /* guards.c */
 PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs);

@@ -177,15 +177,8 @@ _TRIANGLES = [
 def solve_triangular(x: AnyArray, y: AnyArray, *, upper: bool, unitriangular: bool) -> AnyArray | None:
     """Return the matrix X with T @ X = y, where T is the upper or lower triangle of x."""
     if is_array(x) and is_array(y) and x.dtype == y.dtype and x.dtype.char in "fd":
-        return call_as_one_operation(_triangular_solution, x, y, upper, unitriangular)
+        return triangular.solution(x, y, upper, unitriangular)
     return _triangular_solve(_triangle(x, upper, unitriangular), y, upper)
-
-
-def _triangular_solution(x: AnyArray, y: AnyArray, upper: bool, unit: bool) -> AnyArray | None:
-    found = triangular.solution(x, y, upper, unit)
-    if found is None:
-        raise errors.singular_system("torch.linalg.solve")
-    return found
 
 
 def _triangular_solve(x: AnyArray, y: AnyArray, upper: bool) -> AnyArray | None:

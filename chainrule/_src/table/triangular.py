@@ -1,4 +1,4 @@
-"""Solutions of triangular systems of real numbers, by substitution. ``table.linalg`` calls ``solution`` with plain arrays.
+"""Solutions of triangular systems of real numbers, by substitution. ``table.linalg`` calls ``solution`` with plain or traced arrays.
 
 NumPy's ``solve`` would factor the matrix first. LAPACK's ``trtrs`` is not called: in OpenBLAS, it uses threads even for the smallest
 systems. Systems of at most ``SMALL`` rows are solved in double precision, with the same bits in ``native/linear_algebra.c``. Larger ones
@@ -11,37 +11,42 @@ import functools
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.any_array import call_as_one_operation
+from chainrule._src.arrays.types import AnyArray, NumpyArray
+from chainrule._src.messages import errors
 from chainrule._src.native import LOOPS
 
 SMALL = 32
 
 
-def solution(x: NumpyArray, y: NumpyArray, upper: bool, unit: bool) -> NumpyArray | None:
-    """Return the solution of T @ X = y, where T is a triangle of x; None if a number on the diagonal of T is zero."""
+def solution(x: AnyArray, y: AnyArray, upper: bool, unit: bool) -> AnyArray:
+    """Return the solution of T @ X = y, where T is a triangle of x.
+
+    Raises:
+        LinAlgError: a number on the diagonal of T is zero.
+    """
     n = x.shape[-1]
     if n <= SMALL:
-        return _small_solution(x, y, upper, unit)
+        return call_as_one_operation(small_solution, x, y, upper, unit)
     above, below = slice(n // 2), slice(n // 2, None)
     first, second = (below, above) if upper else (above, below)
     solved = solution(x[..., first, first], y[..., first, :], upper, unit)
-    if solved is None:
-        return None
     others = y[..., second, :] - np.matmul(x[..., second, first], solved)
     rest = solution(x[..., second, second], others, upper, unit)
-    if rest is None:
-        return None
     return np.concatenate((rest, solved) if upper else (solved, rest), axis=-2)
 
 
-def _small_solution(x: NumpyArray, y: NumpyArray, upper: bool, unit: bool) -> NumpyArray | None:
-    found = LOOPS.triangular_solution(x, y, upper, unit) if _in_c() else None
+def small_solution(x: NumpyArray, y: NumpyArray, upper: bool, unit: bool) -> NumpyArray:
+    found = LOOPS.triangular_solution(x, y, upper, unit) if in_c() else None
     if found is None:
-        return solution_in_numpy(x, y, upper, unit)
-    return None if found is False else found
+        found = solution_in_numpy(x, y, upper, unit)
+    if found is None or found is False:
+        raise errors.singular_system("torch.linalg.solve")
+    return found
 
 
 def solution_in_numpy(x: NumpyArray, y: NumpyArray, upper: bool, unit: bool) -> NumpyArray | None:
+    """Return the solution; None if a number on the diagonal is zero."""
     n = x.shape[-1]
     if not unit and (x.diagonal(0, -2, -1) == 0).any():
         return None
@@ -56,7 +61,7 @@ def solution_in_numpy(x: NumpyArray, y: NumpyArray, upper: bool, unit: bool) -> 
 
 
 @functools.cache
-def _in_c() -> bool:
+def in_c() -> bool:
     """Return whether the extension computes the bits of the reference, on samples."""
     if LOOPS is None:
         return False
