@@ -33,6 +33,7 @@ SOURCES = [
     "matmul.c",
     "depthwise.c",
     "linear_algebra.c",
+    "small_matrices.c",
     "aligned_arrays.c",
     "eager_kernels.c",
     "tape.c",

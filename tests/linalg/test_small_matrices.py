@@ -71,6 +71,111 @@ def test_matrices_without_a_result_raise_numpys_error(dtype):
     assert np.geterr()["invalid"] == "warn"
 
 
+def bits_agree(found, expected):
+    pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else ((found, expected),)
+    return all(same_bits(np.asarray(a), np.asarray(b)) for a, b in pairs)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("numbers_of", ["normal", "few", "rows", "wide"])
+def test_bits_of_matrices_of_any_scale(n, numbers_of):
+    """Test equal pivots, and rows and elements of very different sizes."""
+    generator = np.random.default_rng((n, len(numbers_of)))
+    for layout in range(4):
+        x = generator.standard_normal((300, n, n))
+        if numbers_of == "few":
+            x = generator.integers(-2, 3, x.shape).astype(np.float64)
+        elif numbers_of == "rows":
+            x *= 10.0 ** generator.integers(-30, 30, (300, n, 1))
+        elif numbers_of == "wide":
+            x *= 10.0 ** generator.integers(-8, 8, x.shape)
+        x = x[np.abs(np.linalg.det(x)) > 0]
+        positive = x @ x.swapaxes(1, 2) + np.square(np.abs(x).max((1, 2), keepdims=True)) * np.eye(n) / 100
+        x, positive = list(layouts(x))[layout], list(layouts(positive))[layout]
+        for sides in (1, 2, 5):
+            y = generator.standard_normal((len(x), n, sides))
+            assert bits_agree(gufuncs.solve(x, y), np.linalg.solve(x, y))
+            assert bits_agree(gufuncs.solve(x[0], y[0]), np.linalg.solve(x[0], y[0]))
+        assert bits_agree(gufuncs.cholesky(positive), np.linalg.cholesky(positive))
+        for name in ("inv", "det", "slogdet"):
+            function, expected = getattr(gufuncs, name), getattr(np.linalg, name)
+            assert bits_agree(tuple(function(x)) if name == "slogdet" else function(x), expected(x))
+            assert bits_agree(function(x[0]), expected(x[0]))
+
+
+@needs_extension
+def test_the_extension_computes_small_matrices_only():
+    assert gufuncs.small_loops()
+    x = numbers((2, 3, 3), np.float64)
+    for case in (
+        numbers((5, 5), np.float64),
+        x[..., :2],
+        x.astype(complex),
+        x[:0],
+        x.astype(np.int64),
+        3.0,
+        x.astype(">f8"),
+    ):
+        assert LOOPS.small_matrices(gufuncs.INV, case) is None
+    for y in (x[:1], x[0], x.astype(np.float32), x[:, :2], numbers((2, 3, 9), np.float64), x[..., :0]):
+        assert LOOPS.small_matrices(gufuncs.SOLVE, x, y) is None
+    with pytest.raises(ValueError, match="unknown function"):
+        LOOPS.small_matrices(5, x)
+    with pytest.raises(ValueError, match="unknown function"):
+        LOOPS.small_matrices(gufuncs.SOLVE, x)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0, 5e-324, 2.0**-1023, 1e-310, 1e200])
+def test_numbers_that_lapack_treats_otherwise(value):
+    """Singular, subnormal and infinite numbers are computed by NumPy, with its warnings and errors."""
+
+    def result(module, name, operands):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                out = getattr(module, name)(*operands)
+            except np.linalg.LinAlgError as error:
+                return None, str(error)
+        return tuple(map(np.asarray, out if isinstance(out, tuple) else (out,))), [str(w.message) for w in caught]
+
+    for n in (1, 2, 3, 4):
+        for at in ((0, 0), (n - 1, n - 1), (0, n - 1)):
+            x = np.eye(n) + 1e-3 * numbers((n, n), np.float64)
+            x[at] = value
+            with np.errstate(all="ignore"):
+                square = x @ x.T
+            for name, operands in (
+                ("inv", (x,)),
+                ("solve", (x, square)),
+                ("det", (x,)),
+                ("slogdet", (x,)),
+                ("cholesky", (square,)),
+            ):
+                found, messages = result(gufuncs, name, operands)
+                expected, expected_messages = result(np.linalg, name, operands)
+                assert messages == expected_messages and (found is None) == (expected is None)
+                assert found is None or bits_agree(found, expected)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (5, 3, 3), (4, 4)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_compiled_functions_have_numpys_bits(shape, dtype):
+    def f(x, y):
+        inverse, solution = cr.linalg.inv(x), cr.linalg.solve(x, y)
+        sign, logarithm = cr.linalg.slogdet(x)
+        return inverse, solution, cr.linalg.det(x), sign, logarithm, cr.linalg.cholesky(x @ x.mT)
+
+    compiled = cr.compile(f)
+    for k in range(4):
+        x, y = numbers(shape, dtype, k) + 3 * np.eye(shape[-1], dtype=dtype), numbers(shape, dtype, 9 + k)
+        for found, expected in zip(compiled(cr.tensor(x), cr.tensor(y)), f(cr.tensor(x), cr.tensor(y)), strict=True):
+            assert same_bits(found.numpy(), expected.numpy())
+    singular = np.zeros(shape, dtype)
+    for _ in range(2):
+        with pytest.raises(np.linalg.LinAlgError):
+            compiled(cr.tensor(singular), cr.tensor(y))
+
+
 # -- LU factors ------------------------------------------------------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ from chainrule._src.compiling.iteration import dense_strides, size_of_shape
 from chainrule._src.compiling.loops import Operand, Unlowered, loop_of, own_loop
 from chainrule._src.compiling.products import add_core_loop, core_names
 from chainrule._src.interpreters.trace_types import TracedCall, Var
-from chainrule._src.table import triangular
+from chainrule._src.table import gufuncs, triangular
 
 DOUBLE, COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
 _GUFUNCS: Any = getattr(np.linalg, "_umath_linalg", None)
@@ -34,7 +34,8 @@ def _gufunc(name: str, operands: list[Operand]) -> tuple[np.ufunc, tuple[NumpyDT
     for types in ufunc.types:
         if types.startswith(char * ufunc.nin + "->"):
             dtypes = tuple(map(np.dtype, types.replace("->", "")))
-            return ufunc, dtypes, loop_of(ufunc, dtypes)
+            is_small = char == "d" and operands[0].layout.shape[-1] <= gufuncs.MOST and name in gufuncs.small_loops()
+            return ufunc, dtypes, (gufuncs.small_loops()[name], 0) if is_small else loop_of(ufunc, dtypes)
     raise Unlowered
 
 

@@ -36,6 +36,9 @@ extern PyMethodDef depthwise_functions[];
 extern PyMethodDef linear_algebra_functions[];
 void triangular(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 
+/* small_matrices.c */
+extern PyMethodDef small_matrix_functions[];
+
 /* guards.c */
 PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 PyObject *class_version(PyObject *self, PyObject *cls);

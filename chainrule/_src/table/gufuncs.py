@@ -1,18 +1,18 @@
-"""Faster ``np.linalg.solve``, ``inv``, ``cholesky``, ``det`` and ``slogdet``: call NumPy's gufuncs without the Python wrapper.
+"""Faster ``np.linalg.solve``, ``inv``, ``cholesky``, ``det`` and ``slogdet``. ``linalg`` calls these functions.
 
-``linalg`` calls these functions.
-
-The wrapper takes five times as long as the gufunc for small matrices. The gufuncs, dtypes and error states are NumPy's, so
-results and errors are the same. Operands of other dtypes go to NumPy's function.
+NumPy's Python wrapper takes five times as long as the gufunc for small matrices, so the gufuncs are called directly, with NumPy's
+dtypes and error states. ``native/small_matrices.c`` computes real matrices of at most four rows, if its bits are those of the gufunc.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray
+from chainrule._src.native import LOOPS
 from chainrule._src.tape.fp_warnings import VARIABLE, new_error_state
 
 ndarray = np.ndarray
@@ -61,7 +61,36 @@ def _call(error_state: object, gufunc: np.ufunc, types: str, is_converted: bool,
     return out.astype(matrices[0].dtype, copy=False) if is_converted else out
 
 
+MOST = 4  #: rows of the largest matrices that the extension computes
+_NAMES = ("inv", "solve", "det", "slogdet", "cholesky_lo")
+INV, SOLVE, DET, SLOGDET, CHOLESKY = range(5)
+
+
+@functools.cache
+def small_loops() -> dict[str, int]:
+    """Return the addresses of inner loops for float64 with the bits of the gufuncs, by name; none without the extension."""
+    if LOOPS is None or _GUFUNCS is None:
+        return {}
+    found = []
+    for name in _NAMES:
+        gufunc = getattr(_GUFUNCS, name, None)
+        types = next((types for types in getattr(gufunc, "types", ()) if set(types) == {"d", "-", ">"}), None)
+        loop = None if types is None else LOOPS.loop(gufunc, gufunc.types.index(types))
+        if loop is None:
+            return {}
+        found.append(loop)
+    loops: dict[str, int] = LOOPS.use_small_matrices(*found)
+    return loops
+
+
+def _small(function: int, *matrices: AnyArray) -> Any:
+    """Return the result for small matrices, or None."""
+    return LOOPS.small_matrices(function, *matrices) if small_loops() else None
+
+
 def solve(x: AnyArray, y: AnyArray) -> AnyArray:
+    if (out := _small(SOLVE, x, y)) is not None:
+        return out
     if (found := _computed(x, y)) is None:
         return linalg.solve(x, y)
     char, is_converted = found
@@ -69,24 +98,32 @@ def solve(x: AnyArray, y: AnyArray) -> AnyArray:
 
 
 def inv(x: AnyArray) -> AnyArray:
+    if (out := _small(INV, x)) is not None:
+        return out
     if (found := _computed(x)) is None:
         return linalg.inv(x)
     return _call(_SINGULAR, _GUFUNCS.inv, f"{found[0]}->{found[0]}", found[1], x)
 
 
 def cholesky(x: AnyArray) -> AnyArray:
+    if (out := _small(CHOLESKY, x)) is not None:
+        return out
     if (found := _computed(x)) is None:
         return linalg.cholesky(x)
     return _call(_INDEFINITE, _GUFUNCS.cholesky_lo, f"{found[0]}->{found[0]}", found[1], x)
 
 
 def det(x: AnyArray) -> Any:
+    if (out := _small(DET, x)) is not None:
+        return out if out.ndim else out[()]
     if (found := _computed(x)) is None:
         return linalg.det(x)
     return _call(None, _GUFUNCS.det, f"{found[0]}->{found[0]}", found[1], x)
 
 
 def slogdet(x: AnyArray) -> Any:
+    if (out := _small(SLOGDET, x)) is not None:
+        return out
     if (found := _computed(x)) is None or found[1]:
         return linalg.slogdet(x)
     return _GUFUNCS.slogdet(x)

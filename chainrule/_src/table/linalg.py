@@ -212,7 +212,7 @@ def _cofactors(x: Any, out: Any) -> AnyArray:
         return call_as_one_operation(_cofactors, x, out)
     if type(x) is ndarray:
         try:
-            return _at_matrix(np.asarray(out)) * raw.inv(x).mT
+            return _at_matrix(np.asarray(out)) * gufuncs.inv(x).mT
         except raw.LinAlgError:
             u, s, vh = raw.svd(x)
             n = s.shape[-1]
@@ -229,7 +229,7 @@ def _cofactors(x: Any, out: Any) -> AnyArray:
 
 def _has_inverse(x: AnyArray) -> bool:
     try:
-        raw.inv(x)
+        gufuncs.inv(x)
     except raw.LinAlgError:
         return False
     return True
