@@ -84,7 +84,8 @@ def _padded(x: NumpyArray, padding: Ints) -> NumpyArray:
     if not any(padding):
         return x
     out = np.zeros((*x.shape[:2], *[n + 2 * p for n, p in zip(x.shape[2:], padding, strict=True)]), x.dtype)
-    out[(..., *[slice(p, p + n) for n, p in zip(x.shape[2:], padding, strict=True)])] = x
+    inside: Any = (..., *[slice(p, p + n) for n, p in zip(x.shape[2:], padding, strict=True)])
+    out[inside] = x
     return out
 
 
@@ -116,8 +117,8 @@ def input_in_numpy(
         factors = weight[(slice(None), 0, *tap)].reshape(channels, -1, *(1,) * len(counts))
         for j in range(out // channels):
             padded[where] += each[:, :, j] * factors[:, j]
-    inside = padded[(..., *[slice(p, p + m) for m, p in zip(size, padding, strict=True)])]
-    return np.ascontiguousarray(inside)
+    inside: Any = (..., *[slice(p, p + m) for m, p in zip(size, padding, strict=True)])
+    return np.ascontiguousarray(padded[inside])
 
 
 def weight_in_numpy(
@@ -131,7 +132,8 @@ def weight_in_numpy(
     parts = np.zeros((out, 1, *kernel, n), g.dtype)
     for tap, where in _taps(kernel, stride, dilation, tuple(counts)) if g.size else ():
         products = np.ascontiguousarray(each * padded[where]).reshape(n, out, -1)
-        parts[(slice(None), 0, *tap)] = (np.add.reduce(products, axis=-1) + 0).T
+        at: Any = (slice(None), 0, *tap)
+        parts[at] = (np.add.reduce(products, axis=-1) + 0).T
     return np.add.reduce(parts, axis=-1) + 0
 
 
@@ -158,8 +160,8 @@ _CASES: tuple[tuple[Ints, Ints, Ints, Ints, Ints, Ints], ...] = (
 
 
 def _same(numbers: np.random.Generator, case: Any, dtype: Any) -> bool:
-    (n, channels, out), size, kernel, *options = case
-    stride, padding, dilation = options
+    (n, channels, out), size, kernel, stride, padding, dilation = case
+    options = stride, padding, dilation
     x, weight = (numbers.standard_normal(shape).astype(dtype) for shape in ((n, channels, *size), (out, 1, *kernel)))
     counts = tuple(
         [

@@ -73,7 +73,7 @@ def small_loops() -> dict[str, int]:
         return {}
     found = []
     for name in _NAMES:
-        gufunc = getattr(_GUFUNCS, name, None)
+        gufunc: Any = getattr(_GUFUNCS, name, None)
         types = next((types for types in getattr(gufunc, "types", ()) if set(types) == {"d", "-", ">"}), None)
         loop = None if types is None else LOOPS.loop(gufunc, gufunc.types.index(types))
         if loop is None:

@@ -38,7 +38,7 @@ def lu(x: NumpyArray) -> tuple[NumpyArray, NumpyArray, NumpyArray] | None:
     if _in_c():
         found = LOOPS.lu(x)
         if found is not None:
-            return found  # type: ignore[no-any-return]
+            return found
     return lu_by_ctypes(x)
 
 
