@@ -631,3 +631,26 @@ def test_a_tensor_written_with_a_view_of_itself(name, part):
     expected = getattr(cr.tensor(start), name)(eval(part, {"x": cr.tensor(start)}))
     x = cr.tensor(start)
     assert getattr(x, name)(eval(part, {"x": x})).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("shape", [(5,), (2, 3), (), (1,), (0,), (2, 1)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_recorded_rule_of_a_sum(shape, dtype, python):
+    def names(node):
+        return None if node is None else (node.name(), [names(edge) for edge, _ in node.next_functions])
+
+    def run():
+        x = cr.tensor(np.ones(shape, dtype), requires_grad=True)
+        factor = cr.tensor(np.array(1.5, dtype), requires_grad=True)
+        (g,) = cr.autograd.grad((cr.sin(x) * x).sum() * factor, x, create_graph=True)
+        (direct,) = cr.autograd.grad(x.sum(), x, grad_outputs=factor * 2, create_graph=True)
+        second = cr.autograd.grad(g.sum() + direct.sum(), (x, factor))
+        views = [v._base is not None for v in (g, direct)], direct._raw.flags.writeable, direct._raw.strides
+        return (
+            [v.numpy(force=True).tobytes() for v in (g, direct, *second)],
+            names(g.grad_fn),
+            names(direct.grad_fn),
+            views,
+        )
+
+    assert run() == python(run)

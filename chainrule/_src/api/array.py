@@ -920,6 +920,8 @@ def takes_arrays(
         else:
             if not kwargs:
                 return function(*args)
+            if all([type(x) in PLAIN for x in kwargs.values()]):
+                return full(*args, **kwargs)
         if asked := overriding_arguments(iterate_operands((*args, *kwargs.values()))):
             return call_override(public() if public else call, asked, args, kwargs)
         if not holds(args, Array) and not holds(kwargs, Array):

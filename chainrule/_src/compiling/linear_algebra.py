@@ -19,6 +19,7 @@ from chainrule._src.compiling.iteration import dense_strides, size_of_shape
 from chainrule._src.compiling.loops import Operand, Unlowered, loop_of, own_loop
 from chainrule._src.compiling.products import add_core_loop, core_names
 from chainrule._src.interpreters.trace_types import TracedCall, Var
+from chainrule._src.table import gufuncs, triangular
 
 DOUBLE, COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
 _GUFUNCS: Any = getattr(np.linalg, "_umath_linalg", None)
@@ -33,7 +34,8 @@ def _gufunc(name: str, operands: list[Operand]) -> tuple[np.ufunc, tuple[NumpyDT
     for types in ufunc.types:
         if types.startswith(char * ufunc.nin + "->"):
             dtypes = tuple(map(np.dtype, types.replace("->", "")))
-            return ufunc, dtypes, loop_of(ufunc, dtypes)
+            is_small = char == "d" and operands[0].layout.shape[-1] <= gufuncs.MOST and name in gufuncs.small_loops()
+            return ufunc, dtypes, (gufuncs.small_loops()[name], 0) if is_small else loop_of(ufunc, dtypes)
     raise Unlowered
 
 
@@ -142,6 +144,24 @@ def lower_qr(loops: CallLoops, call: TracedCall) -> None:
         loops.copy(r, out)
 
 
+def _lower_triangular_solution(loops: CallLoops, call: TracedCall) -> None:
+    """Lower the solution of a small triangular system, which is computed in float64."""
+    x, y = loops.reads if len(loops.reads) == 2 else (None, None)
+    upper, unit = call.args[2:]
+    if x is None or y is None or x.dtype != y.dtype or x.dtype.char not in "fd" or not triangular.in_c():
+        raise Unlowered
+    if x.layout.shape[:-2] != y.layout.shape[:-2] or 0 in x.layout.shape + y.layout.shape:
+        raise Unlowered
+    (out,) = loops.writes
+    inputs = [loops.converted(x, DOUBLE), loops.converted(y, DOUBLE)]
+    result = _result_operand(loops, out, DOUBLE)
+    address, _ = own_loop("triangular")
+    cores = [["m", "m"], ["m", "n"], ["m", "n"]]
+    add_core_loop(loops, "triangular", cores, (address, 2 * unit + upper), inputs, [result], True)
+    if result is not out:
+        loops.copy(result, out)
+
+
 def lower_triangle(loops: CallLoops, x: Operand, out: Operand, k: int, upper: bool) -> None:
     """Lower ``np.triu`` and ``np.tril``: the triangle on one side of a diagonal."""
     shape, itemsize = out.layout.shape, out.dtype.itemsize
@@ -171,6 +191,7 @@ FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
     np.linalg.eigvalsh: lower_eigvalsh,
     np.linalg.svd: lower_svd,
     np.linalg.qr: lower_qr,
+    triangular.small_solution: _lower_triangular_solution,
     np.tril: _lower_triangle_call,
     np.triu: _lower_triangle_call,
 }

@@ -10,7 +10,7 @@
 typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 
 /* The version of the code format and of the functions that Python calls. native/code.py has the same number. */
-#define VERSION 16
+#define VERSION 17
 
 #define MAX_ARGS 32
 #define MAX_OUTER 64
@@ -28,6 +28,16 @@ void shared_det(char **args, const npy_intp *dims, const npy_intp *strides, void
 /* matmul.c */
 extern PyMethodDef matmul_functions[];
 PyObject *product_without_blas(PyObject *x, PyObject *y); /* the product of two small matrices; NULL without an error if BLAS must compute it */
+
+/* depthwise.c */
+extern PyMethodDef depthwise_functions[];
+
+/* linear_algebra.c */
+extern PyMethodDef linear_algebra_functions[];
+void triangular(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
+
+/* small_matrices.c */
+extern PyMethodDef small_matrix_functions[];
 
 /* guards.c */
 PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs);

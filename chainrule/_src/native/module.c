@@ -568,7 +568,7 @@ static int fill_module(PyObject *module) {
     import_umath1(-1);
     if (add_type(module, &runner_spec, "Runner") < 0) return -1;
     if (add_type(module, &operation_spec, "Operation") < 0 || add_type(module, &op_spec, "Op") < 0) return -1;
-    if (PyModule_AddFunctions(module, tape_functions) < 0 || PyModule_AddFunctions(module, op_functions) < 0 || PyModule_AddFunctions(module, level_functions) < 0 || PyModule_AddFunctions(module, operation_functions) < 0 || PyModule_AddFunctions(module, sweep_functions) < 0 || PyModule_AddFunctions(module, trace_functions) < 0 || PyModule_AddFunctions(module, template_functions) < 0 || PyModule_AddFunctions(module, pass_functions) < 0 || PyModule_AddFunctions(module, matmul_functions) < 0) return -1;
+    if (PyModule_AddFunctions(module, tape_functions) < 0 || PyModule_AddFunctions(module, op_functions) < 0 || PyModule_AddFunctions(module, level_functions) < 0 || PyModule_AddFunctions(module, operation_functions) < 0 || PyModule_AddFunctions(module, sweep_functions) < 0 || PyModule_AddFunctions(module, trace_functions) < 0 || PyModule_AddFunctions(module, template_functions) < 0 || PyModule_AddFunctions(module, pass_functions) < 0 || PyModule_AddFunctions(module, matmul_functions) < 0 || PyModule_AddFunctions(module, depthwise_functions) < 0 || PyModule_AddFunctions(module, linear_algebra_functions) < 0 || PyModule_AddFunctions(module, small_matrix_functions) < 0) return -1;
     if (PyModule_AddIntConstant(module, "VERSION", VERSION) < 0 || add_operation_constants(module) < 0) return -1;
     kernels = kernel_addresses();
     if (kernels == NULL || PyModule_AddObjectRef(module, "KERNELS", kernels) < 0) {

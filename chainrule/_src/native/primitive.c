@@ -751,14 +751,59 @@ static int record_programs(Op *op, PyObject *node, PyObject *node_edges, PyObjec
     return done;
 }
 
+/* The primitive `expand`. Return a borrowed reference. */
+static PyObject *expand_primitive(void) {
+    static PyObject *expand;
+    if (expand == NULL) {
+        PyObject *module = PyImport_ImportModule("chainrule._src.rules.primitive"), *table = module == NULL ? NULL : PyObject_GetAttrString(module, "TABLE");
+        PyObject *found = table == NULL ? NULL : PyMapping_GetItemString(table, "expand");
+        Py_XDECREF(table);
+        Py_XDECREF(module);
+        if (found != NULL && expand == NULL) expand = found;
+        else Py_XDECREF(found);
+    }
+    return expand;
+}
+
+/* The VJP of a sum over all axes of a recorded pass expands the cotangent. */
+static int record_total(Op *op, PyObject *avals, PyObject *params, PyObject *g, PyObject **grads, SourceLocation location) {
+    PyObject *prim = expand_primitive(), *expanded = NULL, *shape;
+    int done, mode = current_mode();
+    if (prim == NULL || mode < 0) return -1;
+    if (mode != RECORDS) return 0;
+    done = total_rule(op, avals, params, SLOT(g, core.raw), &expanded);
+    if (done != 1) return done;
+    if (expanded == SLOT(g, core.raw)) {
+        grads[0] = Py_NewRef(g);
+    } else {
+        shape = Py_BuildValue("{sO}", "shape", PyTuple_GET_ITEM(PyTuple_GET_ITEM(avals, 0), 0));
+        if (shape != NULL) grads[0] = record(prim, &g, 1, shape, expanded, mode, location);
+        Py_XDECREF(shape);
+    }
+    Py_DECREF(expanded);
+    return grads[0] != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
 int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads, SourceLocation location) {
     PyObject *prim = SLOT(node, core.prim), *node_edges = SLOT(node, core.edges), *params = SLOT(node, core.params), *save_from = SLOT(prim, core.prim_save_from);
     Py_ssize_t n = PyTuple_GET_SIZE(edges);
+    PyObject *avals = SLOT(node, core.in_avals);
     Op *op;
     int done = 0;
-    if (SLOT(node, core.in_avals) != Py_None || !PyTuple_CheckExact(saved) || Py_TYPE(g) != core.tensor || n > MAX_RULE_OPERANDS) return 0;
-    if (kind_of(SLOT(g, core.raw)) < 0 || SLOT(prim, core.prim_tied) != Py_False || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback)) return 0;
-    if (!PyDict_CheckExact(params) || PyDict_GET_SIZE(params) != 0 || save_from == NULL || !PyTuple_CheckExact(save_from) || !PyTuple_CheckExact(node_edges)) return 0;
+    if (!PyTuple_CheckExact(saved) || Py_TYPE(g) != core.tensor || n > MAX_RULE_OPERANDS) return 0;
+    if (kind_of(SLOT(g, core.raw)) < 0 || SLOT(prim, core.prim_tied) != Py_False || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || !PyDict_CheckExact(params)) return 0;
+    if (n == 1 && PyTuple_CheckExact(avals) && PyTuple_GET_ITEM(edges, 0) != Py_None && SLOT(g, core.edge) != NULL) {
+        op = op_of(prim);
+        if (op == NULL) return PyErr_Occurred() ? -1 : 0;
+        Py_INCREF(avals);
+        Py_INCREF(params);
+        if (op->reduction == SUM) done = record_total(op, avals, params, g, grads, location);
+        Py_DECREF(params);
+        Py_DECREF(avals);
+        Py_DECREF(op);
+        return done;
+    }
+    if (avals != Py_None || PyDict_GET_SIZE(params) != 0 || save_from == NULL || !PyTuple_CheckExact(save_from) || !PyTuple_CheckExact(node_edges)) return 0;
     Py_INCREF(prim);
     Py_INCREF(node_edges);
     Py_INCREF(save_from);

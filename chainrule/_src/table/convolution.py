@@ -5,7 +5,8 @@
 A convolution is one matrix product of the weight and the input's windows, copied to columns. It is trilinear,
 Σ cotangent · weight · windows(x), and has three primitives: the output, the cotangent of the input, and the cotangent of
 the weight. The derivatives of each are the other two, so all orders and both modes follow. Windows are views. Their columns
-are copied for a few examples at a time, or for a few rows of a large example.
+are copied for a few examples at a time, or for a few rows of a large example. Convolutions of single channels are computed
+without columns (``table.depthwise``).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from chainrule._src.rules.batching import broadcast_batch, reshape_any
 from chainrule._src.rules.kinds import call, linear, opaque
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.rules.rules import conjugate
+from chainrule._src.table.depthwise import depthwise, depthwise_input, depthwise_weight, is_depthwise
 from chainrule._src.tape.foreign import Foreign, copy_in_library, in_row_order, zeros_on_device_of
 
 ndarray = np.ndarray
@@ -238,6 +240,8 @@ def convolution(x: Any, weight: Any, *, stride: Any, padding: Any, dilation: Any
     kernel = weight.shape[2:]
     n, out = x.shape[0], weight.shape[0]
     counts = _counts(x.shape[2:], kernel, stride, padding, dilation)
+    if is_depthwise(x, weight, x.shape[1], groups, out):
+        return depthwise(x, weight, stride, padding, dilation, counts)
     if _channels_last(x.shape[1], groups, kernel, counts):
         result = zeros_on_device_of(x, (n, out, *counts), np.result_type(x.dtype, weight.dtype))
         matrix = np.moveaxis(weight, 1, -1).reshape(out, -1)
@@ -290,6 +294,8 @@ def convolution_input(
     kernel = weight.shape[2:]
     n, out, *counts = x.shape
     channels = weight.shape[1] * groups
+    if is_depthwise(x, weight, channels, groups, out):
+        return depthwise_input(x, weight, stride, padding, dilation, size, channels)
     as_convolution = _as_convolution(weight, tuple(counts), size, stride, padding, dilation, groups)
     if as_convolution is not None:
         return convolution.value(x, **as_convolution)
@@ -323,6 +329,8 @@ def convolution_weight(x: Any, y: Any, *, kernel: Any, stride: Any, padding: Any
     """Apply the transpose of a convolution in its weight: sum products of x (n, out, …) with the windows of y."""
     n, out, *counts = x.shape
     rows = y.shape[1] // groups * math.prod(kernel)
+    if is_depthwise(x, y, y.shape[1], groups, out):
+        return depthwise_weight(x, y, stride, padding, dilation, kernel)
     fitting = _counts(y.shape[2:], kernel, stride, padding, dilation)
     if _channels_last(y.shape[1], groups, kernel, fitting) and fitting == tuple(counts):
         result = zeros_on_device_of(x, (out, rows), np.result_type(x.dtype, y.dtype))

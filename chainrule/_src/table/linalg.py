@@ -21,7 +21,7 @@ from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import call, opaque
 from chainrule._src.rules.rules import conjugate
-from chainrule._src.table import gufuncs
+from chainrule._src.table import gufuncs, triangular
 from chainrule._src.table.recent_factors import has_shared_factors, inverse_for_rules
 from chainrule._src.tape.protocol import on_numbers, predicate_holds
 
@@ -177,6 +177,8 @@ _TRIANGLES = [
 )
 def solve_triangular(x: AnyArray, y: AnyArray, *, upper: bool, unitriangular: bool) -> AnyArray | None:
     """Return the matrix X with T @ X = y, where T is the upper or lower triangle of x."""
+    if is_array(x) and is_array(y) and x.dtype == y.dtype and x.dtype.char in "fd":
+        return triangular.solution(x, y, upper, unitriangular)
     return _triangular_solve(_triangle(x, upper, unitriangular), y, upper)
 
 
@@ -211,7 +213,7 @@ def _cofactors(x: Any, out: Any) -> AnyArray:
         return call_as_one_operation(_cofactors, x, out)
     if type(x) is ndarray:
         try:
-            return _at_matrix(np.asarray(out)) * raw.inv(x).mT
+            return _at_matrix(np.asarray(out)) * gufuncs.inv(x).mT
         except raw.LinAlgError:
             u, s, vh = raw.svd(x)
             n = s.shape[-1]
@@ -228,7 +230,7 @@ def _cofactors(x: Any, out: Any) -> AnyArray:
 
 def _has_inverse(x: AnyArray) -> bool:
     try:
-        raw.inv(x)
+        gufuncs.inv(x)
     except raw.LinAlgError:
         return False
     return True
@@ -342,7 +344,7 @@ def _adjugate(x: AnyArray) -> AnyArray:
 )
 def det(x: AnyArray) -> AnyArray:
     """Return the determinant of every matrix. The derivative holds for singular matrices, too."""
-    return raw.det(x)
+    return gufuncs.det(x)
 
 
 def _inv_or_nan(x: AnyArray, logabsdet: AnyArray) -> AnyArray:
@@ -447,6 +449,6 @@ def _not_positive(x: AnyArray) -> errors.LinAlgError:
 def cholesky(x: AnyArray) -> AnyArray | None:
     """Return the lower triangular L with L @ Lᴴ = x, for positive definite x. The gradient is Hermitian."""
     try:
-        return raw.cholesky(x)
+        return gufuncs.cholesky(x)
     except raw.LinAlgError:
         raise _not_positive(x) from None

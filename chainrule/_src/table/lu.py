@@ -2,8 +2,8 @@
 
 ``ops.linalg.factors`` applies the primitives.
 
-NumPy has no public function for it. NumPy's LAPACK is called directly where that is possible. Otherwise, and for stacks of
-small matrices, columns are eliminated recursively (Toledo, 1997, "Locality of reference in LU decomposition with partial
+NumPy has no public function for it. NumPy's LAPACK is called directly where that is possible (``table.lapack``). Otherwise,
+columns are eliminated recursively (Toledo, 1997, "Locality of reference in LU decomposition with partial
 pivoting"), so that nearly all work is matrix products. The rules are those of Giles (2008), extended to non-square
 matrices. With k = min(m, n), the first k rows of L and columns of U are a square decomposition. One triangular solution
 computes the rest of either factor.
@@ -20,8 +20,9 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
-from chainrule._src.native.blas import lapack_function
 from chainrule._src.rules.kinds import call, discrete, opaque
+from chainrule._src.table import lapack
+from chainrule._src.table.lapack import order_in_python, order_of, swap_rows
 from chainrule._src.table.linalg import (
     H,
     bad_minor,
@@ -39,31 +40,6 @@ ndarray = np.ndarray
 _NARROW = 8  # up to this width, columns are eliminated one by one
 
 
-def _swap_rows(x: Any, k: int, other: Any) -> None:
-    """Exchange row k with row ``other`` of each matrix, in place."""
-    every = np.arange(len(x))
-    row = x[every, other]
-    x[every, other] = x[:, k]
-    x[:, k] = row
-
-
-def _by_lapack(x: Any, pivots: Any) -> bool:
-    """Decompose a stack of matrices in place with NumPy's LAPACK; return whether it can be called for this size and dtype."""
-    m, n = x.shape[1:]
-    kind = {"f": "s", "d": "d", "F": "c", "D": "z"}.get(x.dtype.char)
-    getrf = lapack_function(f"{kind}getrf_", 6) if kind and min(m, n) > _NARROW else None
-    if getrf is None:
-        return False
-    columns = x.swapaxes(1, 2).copy()
-    integer = np.dtype(f"i{getrf.bits // 8}")
-    exchanges, (rows, width, info) = np.empty(pivots.shape, integer), np.array([m, n, 0], integer)[:, None]
-    for matrix, pivot_row in zip(columns, exchanges, strict=True):
-        getrf(rows, width, matrix, rows, pivot_row, info)  # the caller checks for zeros among the pivots
-    x[:] = columns.swapaxes(1, 2)
-    pivots[:] = exchanges - 1
-    return True
-
-
 def _eliminate(x: Any, pivots: Any, start: int, stop: int) -> None:
     """Decompose columns ``start`` to ``stop`` of a stack of matrices in place, from row ``start`` down."""
     if stop - start > _NARROW:
@@ -78,33 +54,17 @@ def _eliminate(x: Any, pivots: Any, start: int, stop: int) -> None:
         column = x[:, k:, k]
         size = np.abs(column.real) + np.abs(column.imag) if x.dtype.kind == "c" else np.abs(column)
         pivots[:, k] = size.argmax(1) + k
-        _swap_rows(x, k, pivots[:, k])
+        swap_rows(x, k, pivots[:, k])
         pivot = x[:, k, k, None]
         column = x[:, k + 1 :, k]
         np.divide(column, pivot, out=column, where=pivot != 0)
         x[:, k + 1 :, k + 1 : stop] -= x[:, k + 1 :, k, None] * x[:, k, None, k + 1 : stop]
 
 
-def order_of(pivots: AnyArray, rows: int) -> AnyArray:
-    """Return the row order after a sequence of row exchanges (0-based)."""
-    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
-    order = np.tile(np.arange(rows), (flat.shape[0], 1))
-    if len(flat) < flat.shape[1]:  # few long sequences: one after the other
-        for i, exchanges in enumerate(np.asarray(flat).tolist()):  # for foreign arrays an error, not a copy
-            row = order[i].tolist()
-            for k, other in enumerate(exchanges):
-                row[k], row[other] = row[other], row[k]
-            order[i] = row
-    else:
-        for k in range(flat.shape[1]):
-            _swap_rows(order, k, flat[:, k])
-    return order.reshape(*pivots.shape[:-1], rows)
-
-
 @discrete(samples=[call(np.array([3, 2, 3]), rows=4), call(np.array([[2, 2], [1, 2]]), rows=2)])
 def row_order(pivots: AnyArray, *, rows: int) -> AnyArray | None:
     """Return the row order after row exchanges, which are counted from 1 as in LAPACK."""
-    return order_of(pivots.astype(np.int64) - 1, rows)
+    return order_of(pivots, rows)
 
 
 # -- which matrices cannot be decomposed -----------------------------------------------------------------------------
@@ -215,17 +175,19 @@ _TEXT = (
     structure="ab:ij,k,l",
 )
 def lu_factor(x: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Return the factors of x[order] = L @ U in one matrix (L without its unit diagonal), the pivots and the order."""
+    """Return the factors of x[order] = L @ U in one matrix (L without its unit diagonal), the pivots from 1 and the order."""
     m, n = x.shape[-2:]
+    found = lapack.lu(x) if type(x) is ndarray else None
+    if found is not None:
+        return found
     k = min(m, n)
     matrices = x.reshape(math.prod(x.shape[:-2]), m, n)
     flat = np.array(matrices)
     pivots = np.zeros((flat.shape[0], k), np.int64)
-    if not _by_lapack(flat, pivots):
-        _eliminate(flat, pivots, 0, k)
-        if n > k and flat.size:
-            lower = np.tril(flat[:, :k, :k], -1) + np.eye(k, dtype=x.dtype)
-            right = np.take_along_axis(matrices, order_of(pivots, m)[..., None], 1)[..., k:]
-            flat[:, :, k:] = np.linalg.solve(lower, right)
+    _eliminate(flat, pivots, 0, k)
+    if n > k and flat.size:
+        lower = np.tril(flat[:, :k, :k], -1) + np.eye(k, dtype=x.dtype)
+        right = np.take_along_axis(matrices, order_in_python(pivots, m)[..., None], 1)[..., k:]
+        flat[:, :, k:] = np.linalg.solve(lower, right)
     pivots = pivots.reshape(*x.shape[:-2], k)
-    return flat.reshape(x.shape), pivots, order_of(pivots, m)
+    return flat.reshape(x.shape), (pivots + 1).astype(np.int32), order_in_python(pivots, m)

@@ -6,6 +6,7 @@ They are public in ``chainrule.linalg``.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
 from chainrule._src.arrays.any_array import is_array, lies_within
+from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
@@ -22,7 +24,7 @@ from chainrule._src.ops.arguments import constant_on_device_of, tensor_of
 from chainrule._src.ops.linalg.decompositions import matrices_of
 from chainrule._src.ops.linalg.numpy_functions import broadcast_stacks, float_matrices
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.table import eigen
+from chainrule._src.table import eigen, lapack
 from chainrule._src.table import linalg as rows
 from chainrule._src.table import lu as _lu_rows
 from chainrule._src.tape import trace_hooks
@@ -105,9 +107,14 @@ def _factors(function: str, A: AnyArray, pivot: bool) -> tuple[Tensor, Tensor, T
     return bind(_lu_rows.lu_factor, (A,), {})
 
 
+def _has_no_zero(LU: Tensor) -> bool:
+    """Return whether LU is a plain array without zeros on the diagonals."""
+    return type(LU._raw) is ndarray and LU._raw.size > 0 and bool(LU._raw.diagonal(0, -2, -1).all())
+
+
 def _first_zero(LU: Tensor) -> Tensor:
     """Return for each matrix the index of the first zero on the diagonal, counted from 1; 0 if there is none."""
-    if type(LU._raw) is ndarray and LU._raw.size and np.diagonal(LU._raw, 0, -2, -1).all():  # the common case
+    if _has_no_zero(LU):
         return wrap(np.zeros(LU._raw.shape[:-2], np.int32))
     zero = ew.eq(shaping.diagonal(LU.detach(), 0, -2, -1), 0)
     if not zero.shape[-1]:
@@ -139,7 +146,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     info = _first_zero(packed)
     if check_errors:
         refuse(info, "torch.linalg.lu_factor_ex" + _ZERO_PIVOT)
-    return return_types.linalg_lu_factor_ex(packed, ew.add(pivots, 1).to(np.int32), info)
+    return return_types.linalg_lu_factor_ex(packed, pivots, info)
 
 
 @op(out=True)
@@ -161,8 +168,9 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     tensor([[ 2.0000,  8.0000],
             [ 0.5000, -2.0000]])
     """
-    packed, pivots, info = lu_factor_ex(A, pivot=pivot)
-    refuse(info, "torch.linalg.lu_factor" + _ZERO_PIVOT)
+    packed, pivots, _ = _factors("linalg.lu_factor", A, pivot)
+    if not _has_no_zero(packed):
+        refuse(_first_zero(packed), "torch.linalg.lu_factor" + _ZERO_PIVOT)
     return return_types.linalg_lu_factor(packed, pivots)
 
 
@@ -198,6 +206,9 @@ def _pivots(function: str, pivots: Any) -> Tensor:
 
 
 def _order(function: str, pivots: Tensor, rows_: int) -> Tensor:
+    order = lapack.order_in_c(pivots._raw, rows_)
+    if order is not None:
+        return wrap(order)
     data = pivots._raw if is_array(pivots._raw) else pivots._raw.concrete()
     if data is not None and not lies_within(data, 1, rows_):
         raise RuntimeError(f"{function}: pivots are rows counted from 1: between 1 and {rows_}")
@@ -212,6 +223,20 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     m = packed.shape[-2]
     p = _permutation(_order("lu_unpack", pivots, m), packed.dtype) if unpack_pivots else empty
     return return_types.lu_unpack(p, *(_triangles(packed) if unpack_data else (empty, empty)))
+
+
+def _reordered(B: Any, order: Any) -> Any:
+    """Return the matrices with their rows in an order; leading axes broadcast."""
+    if order.ndim == 1 and B.ndim == 2:
+        return B[order]
+    if type(order._raw) is ndarray and order.numel() and shape_of(order)[:-1] == shape_of(B)[:-2]:
+        n, columns = shape_of(B)[-2:]
+        count = math.prod(shape_of(B)[:-2])
+        flat = order._raw.reshape(count, n) + np.arange(0, count * n, n)[:, None]
+        return B.reshape(count * n, columns)[wrap(flat.reshape(-1))].reshape(shape_of(B))
+    batch = np.broadcast_shapes(shape_of(order)[:-1], shape_of(B)[:-2])
+    shape = (*batch, *shape_of(B)[-2:])
+    return np.take_along_axis(np.broadcast_to(B, shape), np.broadcast_to(order[..., None], shape), axis=-2)
 
 
 def _solved(T: AnyArray, B: AnyArray, upper: bool, unit: bool) -> Tensor:
@@ -236,18 +261,18 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
             f"{name}: Expected LU and B to have the same dtype, but found LU of type {LU.dtype} and B of type "
             f"{B.dtype} instead"
         )
-    n = LU.shape[-1]
-    if tuple(pivots.shape) != tuple(LU.shape[:-1]):
+    n = shape_of(LU)[-1]
+    if shape_of(pivots) != shape_of(LU)[:-1]:
         raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
-    if B.shape[-2 if left else -1] != n:
+    if shape_of(B)[-2 if left else -1] != n:
         raise errors.matrix_shapes(name, LU, B, left)
     if not left:
         return shaping.adjoint(lu_solve(LU, pivots, shaping.adjoint(B), adjoint=not adjoint))
-    P = _permutation(_order(name, pivots, n), LU.dtype)
+    order = _order(name, pivots, n)
     if adjoint:
         H = shaping.adjoint(LU)
-        return products.matmul(P, _solved(H, _solved(H, B, False, False), True, True))
-    return _solved(LU, _solved(LU, products.matmul(P.mT, B), False, True), True, False)
+        return _reordered(_solved(H, _solved(H, B, False, False), True, True), order.argsort(-1))
+    return _solved(LU, _solved(LU, _reordered(B, order), False, True), True, False)
 
 
 # -- functions that return info instead of raising -------------------------------------------------------------------

@@ -35,15 +35,17 @@ raw = np.linalg
 def checked_matrices(function: str, x: AnyArray, square: bool = False, name: str = "A") -> AnyArray:
     """Check that the operand is a floating or complex stack of (square) matrices, and return it."""
     _check_shape(function, x, square, name)
-    if x.dtype.kind not in "fc" or x.dtype == np.float16:
+    dtype = x.dtype
+    if dtype.kind not in "fc" or dtype.itemsize == 2:
         raise errors.matrix_dtype(function, x)
     return x
 
 
 def _check_shape(function: str, x: AnyArray, square: bool, name: str = "A") -> None:
-    if len(shape_of(x)) < 2:
+    shape = shape_of(x)
+    if len(shape) < 2:
         raise errors.matrix_rank_low(function, x, name)
-    if square and shape_of(x)[-1] != shape_of(x)[-2]:
+    if square and shape[-1] != shape[-2]:
         raise errors.matrix_not_square(function, x)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
+from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import calculus, joining, matrices, products, shaping
@@ -116,7 +117,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     name = "linalg.solve_triangular"
     A, B = matrices_of(name, A, True), matrices_of(name, B, False, "B")
     _same_dtype(name, A, B)
-    if B.shape[-2 if left else -1] != A.shape[-1]:
+    if shape_of(B)[-2 if left else -1] != shape_of(A)[-1]:
         raise errors.matrix_shapes(name, A, B, left)
     if not left:
         A, B, upper = A.mT, B.mT, not upper
