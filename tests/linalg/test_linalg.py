@@ -89,6 +89,10 @@ def test_gradient_of_a_solution_if_only_the_transposed_matrix_has_a_zero_pivot()
     direction = y.grad / y.grad.norm()  # the inverse of a is dominated by its null vectors
     np.testing.assert_allclose(abs(direction.numpy() @ left_null_vector), 1, rtol=1e-12)
     np.testing.assert_allclose(x.grad.numpy(), -np.outer(y.grad, np.linalg.solve(a, np.ones(3))), rtol=1e-12)
+    g = a.T @ [1.0, 2.0, 3.0]  # a right-hand side that has a solution
+    (found,) = cr.autograd.grad(L.solve(x, y), y, cr.from_numpy(g))
+    off_null_space = np.eye(3) - np.outer(left_null_vector, left_null_vector)
+    np.testing.assert_allclose(off_null_space @ found.numpy(), off_null_space @ [1.0, 2.0, 3.0], rtol=1e-9)
 
 
 def test_equal_eigenvalues_and_singular_values():
