@@ -7,6 +7,7 @@ import chainrule.compat.autograd as ag
 import chainrule.compat.autograd.numpy as np
 from chainrule.compat.autograd.extend import defjvp, defvjp, primitive
 from chainrule.compat.autograd.numpy.numpy_boxes import ArrayBox
+from chainrule.compat.autograd.tracer import VJPNode, new_box
 
 POINT = onp.array([0.3, 1.2])
 
@@ -114,6 +115,42 @@ def test_the_last_value_is_plain():
     assert kinds == [[True, True, False]]
     ag.deriv(ag.grad(lambda x: f(x) ** 2))(2.0)
     assert kinds[1:] == [[True, True, False]]
+
+
+def test_values_of_runs_that_follow_each_other_are_one_level():
+    """Collect the results of inner runs, as a program that computes a function, its Jacobian and its Hessian in one run."""
+    collected = []
+
+    def gradient(x):
+        value, found = ag.value_and_grad(lambda x: np.sum(x**3))(x)
+        collected.append(value)
+        return found
+
+    for x in ([1.0, 2.0], [3.0, 4.0]):
+        ag.jacobian(gradient)(onp.array(x))
+    stacked = np.stack(collected)
+    assert isinstance(stacked, ArrayBox) and stacked._trace == 0
+    values = [stacked._value, np.sum(stacked)._value, (collected[0] * collected[1])._value, collected[0]._value]
+    assert not any(isinstance(value, ArrayBox) for value in values)
+    onp.testing.assert_array_equal(values[0], [9.0, 91.0])
+    assert values[1:] == [100.0, 819.0, 9.0]
+
+
+def test_a_value_that_leaves_an_inner_run_is_the_inner_level_of_a_later_run():
+    left, products = [], []
+    ag.grad(lambda x: ag.grad(lambda z: left.append(z) or z * x)(3.0) + x)(2.0)
+    ag.grad(lambda x: products.append(left[0] * x) or x)(5.0)
+    (product,) = products
+    assert product._trace == 1
+    assert isinstance(product._value, ArrayBox) and product._value._trace == 0 and product._value._value == 15.0
+
+
+def test_boxes_with_different_trace_numbers_are_different_levels():
+    x, y = new_box(2.0, 0, VJPNode.new_root()), new_box(3.0, 1, VJPNode.new_root())
+    product = x * y
+    assert (product._trace, x._trace) == (1, 0)
+    assert isinstance(product._value, ArrayBox) and product._value._trace == 0
+    assert product._value._value == 6.0 and not isinstance(product._value._value, ArrayBox)
 
 
 def test_isinstance_of_the_package_asks_the_value():

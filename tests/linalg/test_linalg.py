@@ -81,6 +81,20 @@ def test_determinant_of_singular_matrices(rank):
     np.testing.assert_allclose(x.grad.numpy(), cofactors, atol=1e-12)
 
 
+def test_gradient_of_a_solution_if_only_the_transposed_matrix_has_a_zero_pivot():
+    a = np.array([[-1.0, 0.0, 2.0], [3.0, -3.0, 3.0], [0.7999999999999999, -0.8999999999999999, 1.0999999999999999]])
+    left_null_vector = np.linalg.svd(a)[0][:, 2]
+    x, y = cr.from_numpy(a).requires_grad_(), cr.ones(3, dtype=cr.float64).requires_grad_()
+    L.solve(x, y).sum().backward()
+    direction = y.grad / y.grad.norm()  # the inverse of a is dominated by its null vectors
+    np.testing.assert_allclose(abs(direction.numpy() @ left_null_vector), 1, rtol=1e-12)
+    np.testing.assert_allclose(x.grad.numpy(), -np.outer(y.grad, np.linalg.solve(a, np.ones(3))), rtol=1e-12)
+    g = a.T @ [1.0, 2.0, 3.0]  # a right-hand side that has a solution
+    (found,) = cr.autograd.grad(L.solve(x, y), y, cr.from_numpy(g))
+    off_null_space = np.eye(3) - np.outer(left_null_vector, left_null_vector)
+    np.testing.assert_allclose(off_null_space @ found.numpy(), off_null_space @ [1.0, 2.0, 3.0], rtol=1e-9)
+
+
 def test_equal_eigenvalues_and_singular_values():
     x = cr.eye(3, dtype=cr.float64).requires_grad_()
     L.eigvalsh(x).sum().backward()

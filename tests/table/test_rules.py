@@ -15,6 +15,7 @@ import chainrule._src.table
 from chainrule._src.rules import kinds
 from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.primitive import TABLE, TableError, unsupported
+from chainrule._src.table.matrix_functions import sylvester
 from chainrule.testing import CHECKS, Sample, rulecheck, samples_of
 from chainrule.testing.rulecheck import every_sample
 from tests.table.chosen import chosen_samples
@@ -169,12 +170,16 @@ def test_what_is_linear_in_each_operand_needs_no_jvp():
         ("exp2", "g * out * np.log(2)"),  # constants by their expression
         ("clamp_min", "g * (x >= y)"),  # a helper by its result
         ("div", "g / y"),
-        ("solve", "-np.linalg.solve(H(x), g) @ H(out)"),  # with the shared values of its rules
+        ("solve", "-np.linalg.solve(H(x), g) @ H(out)"),  # declared
         ("heaviside", "0 * g"),  # a number
     ],
 )
 def test_formulas_are_read_off_the_rules(name, text):
     assert TABLE[name].formula["x"] == text
+
+
+def test_formulas_contain_the_shared_values_of_rules():
+    assert sylvester.formula["x"] == "-sylvester(H(x), H(y), g) @ H(out)"
 
 
 # -- random shapes -----------------------------------------------------------------------------------------------------

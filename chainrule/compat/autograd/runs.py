@@ -146,24 +146,31 @@ def _nested_values(x: AnyArray) -> Iterator[object]:
 
 
 def runs_of(x: Array) -> list[tuple[Run, Any]]:
-    """Return the runs that a value depends on, innermost first, with the dependent part. Runs may have ended."""
+    """Return the runs that a value depends on, innermost first, with the dependent part. Runs may have ended.
+
+    Runs of the same depth that follow each other are one level, as boxes with the same ``_trace`` are in HIPS autograd.
+    """
     runs = {run for run in ACTIVE.runs if run.forward}
     for part in _nested_values(x.tensor):
         if isinstance(part, Tensor) and part._edge is not None:
             runs.update([STARTS[edge] for edge in reachable([part._edge]) if edge in STARTS])
-    found = [(run, run.dependent_part(x.tensor)) for run in sorted(runs, key=lambda run: -run.start_seq)]
+    found = [(run, run.dependent_part(x.tensor)) for run in sorted(runs, key=lambda run: (-run.depth, -run.start_seq))]
     return [(run, part) for run, part in found if part is not None]
 
 
 def value_of(x: Array) -> AnyArray:
-    """Return ``x._value``: the value without the derivative of its innermost run; outer runs still differentiate it."""
+    """Return ``x._value``: the value without the derivatives of its innermost level; outer runs still differentiate it."""
     found = runs_of(x)
-    if found:
-        run, part = found[0]
-        lower = run.value(part, len(found) > 1)
-        if isbox(lower):
-            return lower
-    return getval(x)
+    lower: Any = x
+    while found and isbox(lower):
+        run, part = found.pop(0)
+        if lower is not x:
+            part = run.dependent_part(lower.tensor)
+        if part is not None:
+            lower = run.value(part, outside=bool(found))
+        if found and found[0][0].depth < run.depth:
+            break
+    return lower if lower is not x and isbox(lower) else getval(x)
 
 
 def depth_of(x: Array) -> int:

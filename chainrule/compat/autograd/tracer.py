@@ -101,6 +101,7 @@ def _unscoped_run(trace: int) -> Run:
     run = _UNSCOPED_RUNS.get(key)
     if run is None:
         _UNSCOPED_RUNS[key] = run = Run()
+        run.depth = max(trace, len(ACTIVE.runs))
     return run
 
 
