@@ -1,6 +1,6 @@
 """Solutions of triangular systems of real numbers, by substitution. ``table.linalg`` calls ``solution`` with plain or traced arrays.
 
-NumPy's ``solve`` would factor the matrix first. LAPACK's LAPACK's trtrs is not called: in OpenBLAS, it uses threads even for the smallest
+NumPy's ``solve`` would factor the matrix first. LAPACK's trtrs is not called: in OpenBLAS, it uses threads even for the smallest
 systems. Systems of at most ``SMALL`` rows are solved in double precision, with the same bits in ``native/linear_algebra.c``. Larger ones
 are halved recursively, so that most of the work is matrix products.
 """
