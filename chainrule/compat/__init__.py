@@ -56,7 +56,7 @@ def _torch() -> ModuleType:
     module = ModuleType("torch", public.__doc__)
     own = {"__name__", "__package__", "__loader__", "__spec__", "__doc__"}
     vars(module).update({name: value for name, value in vars(public).items() if name not in own})
-    for private, names in (("version", ["__version__"]), ("private_functions", None)):
+    for private, names in (("version", ["__version__"]), ("private_functions", None), ("tensor_sequences", None)):
         source = importlib.import_module(f"{_PRIVATE}.{private}")
         vars(module).update({name: getattr(source, name) for name in names or source.__all__})
 

@@ -199,6 +199,52 @@ def test_names_that_other_libraries_import(tmp_path: Path):
     assert done.returncode == 0 and done.stdout == "all\n", done.stderr
 
 
+NUMBERS = """
+import warnings
+import torch
+import chainrule
+
+def warned(use):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = use()
+    assert all(w.category is UserWarning and w.filename == __file__ for w in caught), caught
+    return result, [str(w.message) for w in caught]
+
+a = torch.tensor(1.5, requires_grad=True)
+b = torch.tensor([2.0], dtype=torch.float64, requires_grad=True)
+v = torch.ones(2, requires_grad=True)
+for make in (torch.tensor, torch.as_tensor):
+    for data, expected in (([a, b], [1.5, 2.0]), ((a, 3.0), [1.5, 3.0]), ([[b], [a.sin() * 0]], [[2.0], [0.0]])):
+        result, (message,) = warned(lambda: make(data))
+        assert result.tolist() == expected and not result.requires_grad, result
+        assert message.startswith("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior")
+        assert f"torch.{make.__name__}" in message and "torch.stack" in message
+    assert make([a, b]).dtype == torch.float64 and make([a, 3.0]).dtype == torch.float32
+    result, messages = warned(lambda: make([b.detach(), a.detach()]))
+    assert result.shape == (2,) and not messages
+    assert warned(lambda: make([1.0, 2.0]))[1] == []
+    for data, maker in (([v, v], make), ([a, a], getattr(chainrule, make.__name__))):
+        try:
+            warned(lambda: maker(data))
+        except RuntimeError as error:
+            assert "Use stack([" in str(error)
+        else:
+            raise AssertionError(maker)
+assert torch.tensor([a, a], requires_grad=True).grad_fn is None and torch.tensor(data=[1.0]).tolist() == [1.0]
+(torch.tensor([a, a * 2]) * a).sum().backward()
+assert a.grad == 4.5
+print("all")
+"""
+
+
+def test_numbers_of_tensors_in_lists_are_copied_with_a_warning(tmp_path: Path):
+    (tmp_path / "copied.py").write_text(NUMBERS)
+    command = [sys.executable, "-m", "chainrule.compat.torch", str(tmp_path / "copied.py")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0 and done.stdout == "all\n", done.stderr
+
+
 def test_the_version_is_that_of_the_release_that_is_compared_with():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["optional-dependencies"]["oracle"] == [f"torch=={version.__version__}"]

@@ -137,6 +137,16 @@ def tensor_of_tensors(tensor: object) -> RuntimeError:
     )
 
 
+def warn_numbers_copied(function: str, tensor: object) -> None:
+    name = name_of(tensor)
+    warn(
+        "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+        "Consider using tensor.detach() first.\n"
+        f"torch.{function}([...]) copies the number of {name or 'a tensor that requires grad'}: no gradient flows back. Use "
+        "torch.stack([...]) to keep the graph."
+    )
+
+
 def ragged(data: object) -> ValueError:
     return ValueError(
         "expected sequences of equal length: the nested lists do not form a rectangle "
