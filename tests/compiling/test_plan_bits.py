@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from compiling.recording import ProgramBuilder
 
+from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.compiling import grouping, native_executor
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.native import AVAILABLE
@@ -207,3 +208,37 @@ def test_random_programs(block, grouping_from, monkeypatch):
             print("seed", 1000 * block + seed)
             raise
     assert native >= 10 or not AVAILABLE
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("content", ["numbers", "zeros", "nan", "Fortran order", "backwards"])
+def test_sums_of_short_rows(content, dtype):
+    """These are additions of columns, with the bits of NumPy's sums: also the signs of zeros and the payloads of NaN."""
+    r = np.random.default_rng(0)
+    for count in range(1, 10):
+        for shape, axis in (
+            ((50, count), 1),
+            ((5, 12, count), -1),
+            ((20, count, 6), 1),
+            ((count, 50), 0),
+            ((3, count), 1),
+        ):
+            x = (r.standard_normal(shape) * 10.0 ** r.integers(-8, 8, shape)).astype(dtype)
+            if content == "zeros":
+                x = np.where(r.random(shape) < 0.7, np.where(r.random(shape) < 0.5, -0.0, 0.0), x).astype(dtype)
+            elif content == "nan":
+                x[r.random(shape) < 0.2] = np.nan
+                x[r.random(shape) < 0.1] = np.inf
+            elif content == "Fortran order":
+                x = np.asfortranarray(x)
+            p = ProgramBuilder(x[::-1, ..., ::-1] if content == "backwards" else x)
+            p.outputs = [
+                p(np.add, p.inputs[0], method="reduce", axis=axis, keepdims=len(shape) == 3),
+                p(np.mean, p.inputs[0], axis=axis),
+            ]
+            with np.errstate(all="ignore"):
+                plan = ExecutionPlan(p)
+                for given in (p.inputs[0].array, (p.inputs[0].array * 1.37).astype(dtype, order="K")):
+                    given = with_strides(given, p.inputs[0].array.strides)
+                    for got, want in zip(plan.run([given]), p.eager(given), strict=True):
+                        assert got.tobytes() == want.tobytes()

@@ -20,17 +20,11 @@ SPEC.loader.exec_module(packages)
 LATER: dict[frozenset[str], str] = {}
 #: Packages that import from a higher-level package at first use, and the reason for each.
 UP = {("compiling", "explaining"): "the display of a compiled function in a notebook"}
-#: Cycles of imports for annotations only, which do not exist at run time.
-TYPES = {
-    frozenset(
-        f"chainrule._src.interpreters.{name}" for name in ("captured_arrays", "recorder", "templates", "traced")
-    ): "a Traced refers to its Recorder",
-}
 
 
 @pytest.mark.parametrize(
     "kinds, allowed",
-    [(["loading"], {}), (["loading", "calling"], LATER), (["loading", "calling", "typing"], LATER | TYPES)],
+    [(["loading"], {}), (["loading", "calling"], LATER), (["loading", "calling", "typing"], LATER)],
     ids=["when loaded", "in functions", "in annotations"],
 )
 def test_no_import_cycles(kinds: list[str], allowed: dict[frozenset[str], str]) -> None:

@@ -17,6 +17,7 @@ from chainrule._src.compiling.iteration import (
     ArrayLayout,
     LoopAxis,
     broadcast_strides,
+    dense_strides,
     merged_axes,
     size_of_shape,
     sorted_axes,
@@ -35,6 +36,8 @@ from chainrule._src.compiling.steps import REDUCTIONS
 from chainrule._src.interpreters.trace_types import TracedCall
 
 ndarray = np.ndarray
+#: the number of elements from which NumPy sums a row pairwise; the number of rows for which additions of columns take less time
+PAIRWISE, MANY = 8, 16
 SUMS_IN_PIECES = np.lib.NumpyVersion(np.__version__) < "2.3.0"
 
 
@@ -192,6 +195,9 @@ def _add_reduction_loops(
     if reduced[:1] not in ([0], [1]) and not is_exact(ufunc, x.dtype):
         raise Unlowered  # NumPy's iterator might copy x, and so call the loop for more elements
     offset = x.offset
+    if initial is not None and reduced == [0] and _adds_few(ufunc, x, axes):
+        _add_few(loops, found, x, out, axes, initial)
+        return
     if initial is not None:
         loops.copy(Operand(loops.template.number(initial), (), (), x.dtype), out)
     else:
@@ -217,6 +223,42 @@ def _add_reduction_loops(
         args = [(out.slot, out.offset), (x.slot, offset + start), (out.slot, out.offset)]
         name, itemsizes = f"{ufunc.__name__}.reduce", [x.dtype.itemsize] * 3
         loops.template.loops.append(InnerLoop(name, found, part, args, itemsizes, reduces=True))
+
+
+def _adds_few(ufunc: np.ufunc, x: Operand, axes: list[LoopAxis]) -> bool:
+    """Return whether each row has so few floats that NumPy adds them one after the other, and there are many rows."""
+    rows = size_of_shape(tuple([axis.length for axis in axes[1:]]))
+    return ufunc is np.add and x.dtype.char in "fd" and axes[0].length < PAIRWISE and rows >= MANY
+
+
+def _add_few(
+    loops: CallLoops,
+    found: tuple[int, int],
+    x: Operand,
+    out: Operand,
+    axes: list[LoopAxis],
+    initial: NumpyArray,
+) -> None:
+    """Sum short rows by additions of whole columns, in the order of NumPy's sum of a row: ``initial + ((x0 + x1) + x2)``.
+
+    Args:
+        axes: the axes, the reduced one first, with strides of (result, operand, result).
+    """
+    row, *others = axes[:1] + axes[:0:-1]
+    shape = tuple([axis.length for axis in others])
+    dense = dense_strides(shape, list(range(len(shape) - 1, -1, -1)), x.dtype.itemsize)
+
+    def column(k: int) -> Operand:
+        strides = tuple([axis.strides[1] for axis in others])
+        return Operand(x.slot, shape, strides, x.dtype, x.offset + k * row.strides[1])
+
+    total = column(0)
+    for k in range(1, row.length):
+        result = Operand(loops.template.temporary(size_of_shape(shape) * x.dtype.itemsize), shape, dense, x.dtype)
+        loops.elementwise("add", found, [total, column(k)], [result], True)
+        total = result
+    target = Operand(out.slot, shape, tuple([axis.strides[0] for axis in others]), x.dtype, out.offset)
+    loops.elementwise("add", found, [Operand(loops.template.number(initial), (), (), x.dtype), total], [target], True)
 
 
 def _reduction_rows(axes: list[LoopAxis], reduced: int) -> list[tuple[list[LoopAxis], int]]:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params, TensorLike
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL
 
@@ -141,6 +141,36 @@ def argument_key(x: Any, key_of_var: Callable[[Var], object]) -> Any:
     if kind is slice:
         return (kind, *[argument_key(item, key_of_var) for item in (x.start, x.stop, x.step)])
     return (kind, repr(x)) if kind is float or kind is complex or isinstance(x, np.generic) else (kind, x)
+
+
+class CallRecorder(Protocol):
+    """What operations of a traced value need of their trace; see :class:`~chainrule._src.interpreters.recorder.Recorder`."""
+
+    weak: set[int]
+
+    def call(
+        self,
+        function: AnyFunction,
+        method: str,
+        args: tuple[object, ...],
+        kwargs: Params,
+        pure: bool = ...,
+        op_name: str = ...,
+    ) -> Any: ...
+    def append_call(
+        self,
+        function: AnyFunction,
+        method: str,
+        args: tuple[object, ...],
+        kwargs: Params,
+        parts: tuple[Any, ...],
+        several: bool,
+    ) -> Any: ...
+    def traced(self, data: object) -> Any: ...
+    def read(self, traced: Any) -> NumpyArray: ...
+    def eager_type(self, data: Any) -> type | None: ...
+    def keep_array(self, data: Any) -> None: ...
+    def record_primitive(self, prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any: ...
 
 
 class Unrecordable(Exception):

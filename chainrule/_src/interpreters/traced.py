@@ -15,13 +15,13 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.interpreters.same_bits import same_bits
-from chainrule._src.interpreters.trace_types import Var
+from chainrule._src.interpreters.trace_types import CallRecorder, Var
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import INTERPRETERS
@@ -29,9 +29,6 @@ from chainrule._src.tape.levels import Level, is_level_closed
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import ArrayLike, array_function, array_ufunc
 from chainrule._src.tape.tensor import Tensor
-
-if TYPE_CHECKING:
-    from chainrule._src.interpreters.recorder import Recorder
 
 ndarray = np.ndarray
 _NUMBERS = (int, float, complex, np.generic)
@@ -82,7 +79,7 @@ class Traced(ArrayLike):
         return self.var.array
 
     @property
-    def recorder(self) -> Recorder:
+    def recorder(self) -> CallRecorder:
         level: Any = self.level
         if not level.alive:
             raise errors.escaped_recording(level)
