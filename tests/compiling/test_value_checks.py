@@ -291,3 +291,26 @@ def test_messages():
 
         with pytest.raises(RuntimeError, match="Python reads a value in it"):
             cr.compile(f).as_low_level_callable(100.0)
+
+
+def test_a_shortcut_tries_the_traces_of_other_states():
+    scale = {"by": 1.0}
+
+    def f(x):
+        for _ in range(6):
+            if np.sum(x) > 1.0:
+                x = x * 0.5
+        return x * scale["by"]
+
+    compiled = cr.compile(f, max_slowdown=None)
+    for k in range(24):
+        scale["by"] = 1.0 + k // 2 % 3
+        same(compiled(INPUTS[1] + k % 2), f(INPUTS[1] + k % 2))
+    assert isinstance(compiled._shortcut, Branched) or not native.AVAILABLE
+    shortcut, recordings = compiled._shortcut, len(compiled.recordings)
+    for k in range(12):
+        scale["by"] = 1.0 + k % 3
+        if shortcut:
+            same(shortcut.call((INPUTS[1],)), f(INPUTS[1]))
+        same(compiled(INPUTS[1]), f(INPUTS[1]))
+    assert len(compiled.recordings) == recordings

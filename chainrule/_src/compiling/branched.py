@@ -67,11 +67,12 @@ class BranchedTree:
     def run(self, arrays: tuple[Any, ...]) -> tuple[Any, list[bytes | None] | None]:
         """Return the result of the function for these arguments, and None.
 
-        If it is None, return the bytes of the values that Python has read up to one without a branch, or None if the arrays do not fit.
+        If it is None, return the bytes of the values that Python has read up to one without a branch (none if a guard fails), or
+        None if the arrays do not fit.
         """
         values = self.tree.inputs_of(arrays, arrays)
         if values is None:
-            return None, None
+            return None, []
         reads: list[bytes | None] = []
         node: BranchNode | None = self._root
         while node is not None:
@@ -108,7 +109,7 @@ class Branched:
         self.spec = None  # the structure of results depends on the branch
         self._trees = trees
         self._last = self._first = trees[0]
-        self._by_reads: dict[tuple[bytes | None, ...], BranchedTree | None] = {}
+        self._by_reads: dict[tuple[bytes | None, ...], list[BranchedTree]] = {}
         self._count = count
         self._numbers = numbers
 
@@ -125,30 +126,29 @@ class Branched:
                 if (
                     tried or branched is not self._last
                 ):  # the longest trace, unless two calls in a row take the same path
-                    self._first = branched if branched is self._last else self._tree_for([]) or branched
+                    self._first = branched if branched is self._last else self._trees_for([])[0]
                     self._last = branched
                 return result
             if reads is None:
                 return None
             tried.append(branched)
-            branched = self._tree_for(reads)
-            if branched in tried:
-                return None
+            branched = next((other for other in self._trees_for(reads) if other not in tried), None)
         return None
 
-    def _tree_for(self, reads: list[bytes | None]) -> BranchedTree | None:
-        """Return the tree of the longest trace in which Python reads these values first, or None.
+    def _trees_for(self, reads: list[bytes | None]) -> list[BranchedTree]:
+        """Return the trees with a trace in which Python reads these values first, the one with the longest trace first.
 
         A run of the longest trace ends at the next value that differs, and then all values up to it are known.
         """
         key = tuple(reads)
-        if key not in self._by_reads:
+        found = self._by_reads.get(key)
+        if found is None:
             if len(self._by_reads) >= MOST:
                 self._by_reads.clear()
-            lengths = [branched.tree.reads_beginning_with(reads) for branched in self._trees]
-            longest = max(lengths)
-            self._by_reads[key] = self._trees[lengths.index(longest)] if longest else None
-        return self._by_reads[key]
+            lengths = {branched: branched.tree.reads_beginning_with(reads) for branched in self._trees}
+            found = sorted([branched for branched in self._trees if lengths[branched]], key=lambda each: -lengths[each])
+            self._by_reads[key] = found
+        return found
 
     def into(self, args: tuple[object, ...], out: Sequence[object]) -> bool:
         return False
