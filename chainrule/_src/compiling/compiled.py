@@ -446,7 +446,7 @@ class Compiled(Generic[P, R]):
                 trace, path = self._add_to_tree(tried, call, kind)
                 new = [(memory.array, value.array.copy("K")) for memory, value in trace.writes]
                 outputs = [var.array.copy("K") for var in trace.outputs()]
-                trace.forget()
+                trace.release_calls()
             self._warn_of_python(path)
             self._evict(trace)
             kept = kind

@@ -196,7 +196,7 @@ class Backward:
     def set_plan(self, plan: ExecutionPlan) -> None:
         """Set the plan, and release the calls that it was made from."""
         for var in (*self.residuals, *self.cotangents, *[var for call in self.calls for var in call.results]):
-            var.forget()
+            var.drop_array()
         self.plan, self.calls = plan, []
 
 
@@ -261,7 +261,7 @@ class FunctionTrace:
     def __repr__(self) -> str:
         return f"<{self.describe()}: {counted(len(self.calls) or self.count, 'call')}, {counted(len(self.guards), 'value')} read>"
 
-    def forget(self) -> None:
+    def release_calls(self) -> None:
         """Release the calls and their values, except values that the backward pass is still to be planned with."""
         kept = set(self.constants)
         if self.backward is not None:
@@ -271,10 +271,10 @@ class FunctionTrace:
         if native.LOOPS is None:
             results = [var for call in self.calls for var in call.results]
         else:
-            native.LOOPS.forget_results(self.calls, kept)
+            native.LOOPS.drop_results(self.calls, kept)
         for var in (*self.sources, *results):
             if var not in kept:
-                var.forget()
+                var.drop_array()
         self.count, self.calls = len(self.calls) or self.count, []
 
 
@@ -651,12 +651,12 @@ def _find_sources(
         if entry.var is not None and tensor is not None:
             leaf = by_grad.get(id(tensor))
             holders[entry.var] = TensorData(tensor) if leaf is None else GradOf(leaf)
-    recorder.forget()
+    recorder.drop_tensors()
     returned = [result.content for result in trace.results if isinstance(result.content, ndarray)]
     references = _references_of(recorder, [*watch.arrays(), *returned])
     returned.clear()
     own = _own_arrays(references)
-    watch.forget_views(own)
+    watch.drop_own_views(own)
     trace.results = [
         result._replace(kind="copy" if _is_memory_own(result.content, own) else "view")
         if id(result.content) in own

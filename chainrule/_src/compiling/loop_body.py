@@ -143,7 +143,7 @@ class Body:
         if back is not None:
             self._back = ProgramLoop(*back)
         for var in (*self._operands, *[var for call in trace.calls for var in call.results]):
-            var.forget()
+            var.drop_array()
 
     def _backward_program(self, trace: FunctionTrace, backward: Backward) -> tuple[Program, int, int]:
         """Return the program of one iteration of the backward pass, and its numbers of carried and mapped inputs.

@@ -177,7 +177,7 @@ class CapturedArrays:
         """Return the Vars of the inputs: the arrays from outside, and the bases of used views."""
         return list({**dict.fromkeys(self.arrays.values()), **dict.fromkeys(self.bases.values())})
 
-    def forget(self) -> None:
+    def drop_tensors(self) -> None:
         """Drop the references to tensors."""
         for table in (self.lifted, self.cells, self.written, self.sharing, self.overwritten):
             table.clear()

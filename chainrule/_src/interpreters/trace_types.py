@@ -21,7 +21,7 @@ class Var:
     Attributes:
         number: its number among the arrays of the trace.
         shape, dtype: the shape and dtype of the array.
-        array: the value during tracing; None after ``forget``.
+        array: the value during tracing; None after ``drop_array``.
     """
 
     __slots__ = ("array", "dtype", "number", "shape")
@@ -32,7 +32,7 @@ class Var:
         self.shape = array.shape
         self.dtype = array.dtype
 
-    def forget(self) -> None:
+    def drop_array(self) -> None:
         """Drop the value."""
         self.array = None  # type: ignore[assignment]
 

@@ -274,8 +274,8 @@ PyObject *trace_frames(PyObject *module, PyObject *args) {
     Py_RETURN_TRUE;
 }
 
-/* forget_trace(): drop the references of trace_frames */
-PyObject *forget_trace(PyObject *module, PyObject *arg) {
+/* drop_trace_references(): drop the references of trace_frames */
+PyObject *drop_trace_references(PyObject *module, PyObject *arg) {
     (void)module;
     (void)arg;
     Py_CLEAR(open_frame);
@@ -295,7 +295,7 @@ PyObject *trace_frames(PyObject *module, PyObject *args) {
     Py_RETURN_FALSE;
 }
 
-PyObject *forget_trace(PyObject *module, PyObject *arg) {
+PyObject *drop_trace_references(PyObject *module, PyObject *arg) {
     (void)module;
     (void)arg;
     Py_RETURN_NONE;

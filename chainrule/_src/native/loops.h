@@ -47,7 +47,7 @@ PyObject *class_version(PyObject *self, PyObject *cls);
 PyObject *enable_untraced(PyObject *self, PyObject *begin);
 PyObject *mark_untraced(PyObject *self, PyObject *code);
 PyObject *trace_frames(PyObject *self, PyObject *args);
-PyObject *forget_trace(PyObject *self, PyObject *arg);
+PyObject *drop_trace_references(PyObject *self, PyObject *arg);
 
 #ifdef _MSC_VER
 #define THREAD_LOCAL __declspec(thread)

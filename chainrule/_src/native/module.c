@@ -548,7 +548,7 @@ static PyMethodDef functions[] = {
     {"class_version", class_version, METH_O, "class_version(cls): (number, __name__, __qualname__) of a class defined in Python"},
     {"enable_untraced", enable_untraced, METH_O, "enable_untraced(enable): have marked code of this thread run without the trace function, or no longer; return whether that is possible"},
     {"trace_frames", trace_frames, METH_VARARGS, "trace_frames(callback, open_frame, watch, plain_types, python_floats, receivers, known_code): call a function with each frame of this thread that begins; return whether that is possible"},
-    {"forget_trace", forget_trace, METH_NOARGS, "forget_trace(): drop the references of trace_frames"},
+    {"drop_trace_references", drop_trace_references, METH_NOARGS, "drop_trace_references(): drop the references of trace_frames"},
     {"mark_untraced", mark_untraced, METH_O, "mark_untraced(code): exclude frames of this code from tracing"},
     {"get_threads", threads_used, METH_NOARGS, "get_threads(): return the number of threads that share large steps"},
     {"set_threads", choose_threads, METH_O, "set_threads(count): set the number of threads that share large steps"},

@@ -114,19 +114,19 @@ static PyObject *results_in_memory(PyObject *module, PyObject *args) {
     return found;
 }
 
-static int forget_var(PyObject *var, PyObject *kept, PyObject *unused) {
+static int drop_var_array(PyObject *var, PyObject *kept, PyObject *unused) {
     int keep = PySet_Contains(kept, var);
     (void)unused;
-    if (keep == 0) Py_XSETREF(SLOT(var, var_array), Py_NewRef(Py_None)); /* as Var.forget */
+    if (keep == 0) Py_XSETREF(SLOT(var, var_array), Py_NewRef(Py_None)); /* as Var.drop_array */
     return keep < 0 ? -1 : 0;
 }
 
-/* forget_results(calls, kept): drop the values of the results, except of the Vars in a set */
-static PyObject *forget_results(PyObject *module, PyObject *args) {
+/* drop_results(calls, kept): drop the values of the results, except of the Vars in a set */
+static PyObject *drop_results(PyObject *module, PyObject *args) {
     PyObject *calls, *kept;
     (void)module;
     if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &calls, &PySet_Type, &kept)) return NULL;
-    return visit_results(calls, forget_var, kept, NULL) < 0 ? NULL : Py_NewRef(Py_None);
+    return visit_results(calls, drop_var_array, kept, NULL) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 /* numbers_of(calls) -> ({number: Var} of the results of the calls, {numbers of the other Vars that they read}) */
@@ -632,7 +632,7 @@ PyMethodDef pass_functions[] = {
     {"fingerprints", fingerprints, METH_VARARGS, "fingerprints(calls, kept, structure): a number for each call"},
     {"numbers_of", numbers_of, METH_O, "numbers_of(calls): the Vars that calls compute, by number, and the numbers of the other Vars that they read"},
     {"results_in_memory", results_in_memory, METH_VARARGS, "results_in_memory(calls, ids): the results of calls whose memory may belong to an array with an id of the set"},
-    {"forget_results", forget_results, METH_VARARGS, "forget_results(calls, kept): drop the values of the results of calls, except of the Vars in a set"},
+    {"drop_results", drop_results, METH_VARARGS, "drop_results(calls, kept): drop the values of the results of calls, except of the Vars in a set"},
     {"live_calls", live_calls, METH_VARARGS, "live_calls(calls, needed, may_raise, operands_if_needed, set_flags): the calls that Vars depend on, last first"},
     {"merge_equal", merge_equal, METH_VARARGS, "merge_equal(live, constants, same, is_needless): drop calls that are equal to earlier ones"},
     {"append_calls", append_calls, METH_VARARGS, "append_calls(lists, calls, layout_of, find_slot, append): fill the lists of TraceArrays"},

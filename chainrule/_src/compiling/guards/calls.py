@@ -20,10 +20,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import AnyFunction, Params
-from chainrule._src.compiling.guards.frames import Stack
-from chainrule._src.compiling.guards.guards import MISSING, class_attribute
-from chainrule._src.compiling.guards.implicit import is_named, is_watched
-from chainrule._src.compiling.guards.known import (
+from chainrule._src.compiling.guards.effect_tables import (
     BUFFERS,
     CONSTRUCTORS,
     CONTAINERS,
@@ -48,6 +45,9 @@ from chainrule._src.compiling.guards.known import (
     reads_contents,
     writes_argument,
 )
+from chainrule._src.compiling.guards.frames import Stack
+from chainrule._src.compiling.guards.guards import MISSING, class_attribute
+from chainrule._src.compiling.guards.implicit import is_named, is_watched
 from chainrule._src.compiling.guards.log import INSTEAD
 from chainrule._src.compiling.guards.method_calls import DRAW, Methods, function_name, makes_text
 from chainrule._src.compiling.guards.objects import (

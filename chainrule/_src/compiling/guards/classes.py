@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import operator
 
+from chainrule._src.compiling.guards.effect_tables import CONTAINERS, has_fixed_attributes, is_library_class
 from chainrule._src.compiling.guards.guards import MISSING, bases_of, mro_of, namespace_of, same_value, version_of
-from chainrule._src.compiling.guards.known import CONTAINERS, has_fixed_attributes, is_library_class
 
 
 class ClassContent:

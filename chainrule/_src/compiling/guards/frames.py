@@ -276,7 +276,7 @@ def _call_traced(call: Callable[[], object], observer: Observer, plain_types: fr
         tables.clear()
         known.clear()
         if loops is not None:
-            loops.forget_trace()
+            loops.drop_trace_references()
         if silenced:
             loops.enable_untraced(False)
 

@@ -12,9 +12,15 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from chainrule._src.arrays.types import Params
+from chainrule._src.compiling.guards.effect_tables import (
+    HEAP_TYPE,
+    is_library,
+    is_library_class,
+    module_of_code,
+    names_in,
+)
 from chainrule._src.compiling.guards.frames import Stack
 from chainrule._src.compiling.guards.guards import MISSING, class_attribute
-from chainrule._src.compiling.guards.known import HEAP_TYPE, is_library, is_library_class, module_of_code, names_in
 from chainrule._src.compiling.guards.log import StateLog
 from chainrule._src.compiling.guards.objects import has_class, is_python
 

@@ -15,10 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.compiling.guards.calls import GENERATOR, Calls, changes_or_shares
-from chainrule._src.compiling.guards.frames import Instruction, Stack
-from chainrule._src.compiling.guards.guards import IMMUTABLE, MISSING, GuardKind, cell_content, elements_of
-from chainrule._src.compiling.guards.implicit import is_watched
-from chainrule._src.compiling.guards.known import (
+from chainrule._src.compiling.guards.effect_tables import (
     BUFFERS,
     CONSTANT,
     CONTAINERS,
@@ -28,6 +25,9 @@ from chainrule._src.compiling.guards.known import (
     is_lock,
     module_of_code,
 )
+from chainrule._src.compiling.guards.frames import Instruction, Stack
+from chainrule._src.compiling.guards.guards import IMMUTABLE, MISSING, GuardKind, cell_content, elements_of
+from chainrule._src.compiling.guards.implicit import is_watched
 from chainrule._src.compiling.guards.method_calls import text_method
 from chainrule._src.compiling.guards.objects import (
     OURS,

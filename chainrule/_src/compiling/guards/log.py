@@ -21,6 +21,16 @@ from chainrule._src.api.array import Array
 from chainrule._src.arrays import dtypes
 from chainrule._src.arrays.types import Params
 from chainrule._src.compiling.guards.classes import ClassContent
+from chainrule._src.compiling.guards.effect_tables import (
+    C_DESCRIPTORS,
+    CONTAINERS,
+    FLAGS,
+    has_fixed_attributes,
+    is_constant_module,
+    is_library,
+    is_library_class,
+    module_of_code,
+)
 from chainrule._src.compiling.guards.frames import Stack
 from chainrule._src.compiling.guards.guards import (
     MISSING,
@@ -32,16 +42,6 @@ from chainrule._src.compiling.guards.guards import (
     cell_content,
     class_attribute,
     elements_of,
-)
-from chainrule._src.compiling.guards.known import (
-    C_DESCRIPTORS,
-    CONTAINERS,
-    FLAGS,
-    has_fixed_attributes,
-    is_constant_module,
-    is_library,
-    is_library_class,
-    module_of_code,
 )
 from chainrule._src.compiling.guards.objects import OURS, VALUES, attribute_or_missing, has_class, is_python
 from chainrule._src.compiling.guards.undo import (
@@ -203,7 +203,7 @@ class StateLog:
             raise refusal
 
     def arrays(self) -> list[Any]:
-        """Forget the objects that the function made itself, after it has returned, and return the arrays of the log."""
+        """Remove the objects that the function created, after its return, and return the arrays of the log."""
         self.made.clear()
         self.now = None
         for x in self.recorder.plain_arrays.values():
@@ -212,8 +212,8 @@ class StateLog:
         self.drop_unreferenced()
         return [watched.target for watched in self._watched_objects.values() if has_class(watched.target, ndarray)]
 
-    def forget_views(self, own: set[int]) -> None:
-        """Forget arrays that only the trace refers to and whose layout alone was read: it cannot change.
+    def drop_own_views(self, own: set[int]) -> None:
+        """Remove the arrays that only the trace refers to if the function read only their layout, which cannot change.
 
         Args:
             own: the ids of the arrays that only the trace refers to.

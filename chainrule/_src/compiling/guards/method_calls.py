@@ -21,9 +21,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import Params
-from chainrule._src.compiling.guards.frames import Stack
-from chainrule._src.compiling.guards.guards import IMMUTABLE, class_attribute, elements_of
-from chainrule._src.compiling.guards.known import (
+from chainrule._src.compiling.guards.effect_tables import (
     BUFFERS,
     C_DESCRIPTORS,
     CONSTANT,
@@ -35,6 +33,8 @@ from chainrule._src.compiling.guards.known import (
     is_lock,
     method_changes,
 )
+from chainrule._src.compiling.guards.frames import Stack
+from chainrule._src.compiling.guards.guards import IMMUTABLE, class_attribute, elements_of
 from chainrule._src.compiling.guards.log import INSTEAD
 from chainrule._src.compiling.guards.objects import (
     OURS,

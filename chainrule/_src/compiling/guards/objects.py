@@ -19,6 +19,16 @@ from numpy import ndarray
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params
+from chainrule._src.compiling.guards.effect_tables import (
+    CONTAINERS,
+    FLAGS,
+    ORDERED_VIEWS,
+    VIEWS,
+    has_numbers,
+    is_library,
+    is_library_class,
+    module_of_code,
+)
 from chainrule._src.compiling.guards.guards import (
     IMMUTABLE,
     MISSING,
@@ -28,16 +38,6 @@ from chainrule._src.compiling.guards.guards import (
     field_names,
     mro_of,
     namespace_of,
-)
-from chainrule._src.compiling.guards.known import (
-    CONTAINERS,
-    FLAGS,
-    ORDERED_VIEWS,
-    VIEWS,
-    has_numbers,
-    is_library,
-    is_library_class,
-    module_of_code,
 )
 from chainrule._src.ops.random import Generator
 from chainrule._src.tape.node import Node

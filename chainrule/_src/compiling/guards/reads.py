@@ -23,19 +23,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import has_attribute
-from chainrule._src.compiling.guards.guards import (
-    IMMUTABLE,
-    MISSING,
-    GuardKind,
-    abc_registration,
-    as_tuples,
-    attributes_of,
-    class_attribute,
-    elements_of,
-    function_parts,
-)
-from chainrule._src.compiling.guards.implicit import ImplicitCalls, is_named
-from chainrule._src.compiling.guards.known import (
+from chainrule._src.compiling.guards.effect_tables import (
     CHANGED_IN_PLACE,
     CONSTANT,
     CONTAINERS,
@@ -49,6 +37,18 @@ from chainrule._src.compiling.guards.known import (
     is_lock,
     is_opaque,
 )
+from chainrule._src.compiling.guards.guards import (
+    IMMUTABLE,
+    MISSING,
+    GuardKind,
+    abc_registration,
+    as_tuples,
+    attributes_of,
+    class_attribute,
+    elements_of,
+    function_parts,
+)
+from chainrule._src.compiling.guards.implicit import ImplicitCalls, is_named
 from chainrule._src.compiling.guards.log import INSTEAD
 from chainrule._src.compiling.guards.objects import (
     OURS,

@@ -12,6 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.compiling.guards.effect_tables import (
+    BUFFERS,
+    CONSTANT,
+    CONTAINERS,
+    HEAP_TYPE,
+    called_by,
+    has_numbers,
+    is_opaque,
+    reads_contents,
+)
 from chainrule._src.compiling.guards.guards import (
     IMMUTABLE,
     MISSING,
@@ -22,16 +32,6 @@ from chainrule._src.compiling.guards.guards import (
     same_value,
 )
 from chainrule._src.compiling.guards.implicit import is_named, is_watched, special_functions
-from chainrule._src.compiling.guards.known import (
-    BUFFERS,
-    CONSTANT,
-    CONTAINERS,
-    HEAP_TYPE,
-    called_by,
-    has_numbers,
-    is_opaque,
-    reads_contents,
-)
 from chainrule._src.compiling.guards.objects import OURS, attribute_or_missing, content_in_place, has_class, is_called
 
 ndarray = np.ndarray

@@ -27,10 +27,15 @@ from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.compiling.guards import frames
 from chainrule._src.compiling.guards.calls import SHARING, Calls
 from chainrule._src.compiling.guards.classes import ClassContent
+from chainrule._src.compiling.guards.effect_tables import (
+    has_fixed_attributes,
+    is_constant_module,
+    is_library,
+    module_of_code,
+)
 from chainrule._src.compiling.guards.frames import Instruction, Stack
 from chainrule._src.compiling.guards.guards import GuardKind, function_parts
 from chainrule._src.compiling.guards.instructions import CALLS_TWICE, HANDLERS, Handler, refuse_unknown
-from chainrule._src.compiling.guards.known import has_fixed_attributes, is_constant_module, is_library, module_of_code
 from chainrule._src.compiling.guards.objects import PLAIN, containers_in, has_class
 from chainrule._src.compiling.guards.settings import PRINTERS
 from chainrule._src.interpreters.recorder import Recorder
