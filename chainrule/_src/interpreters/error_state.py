@@ -24,31 +24,31 @@ class ErrorState:
         exceptions_handled: whether the program may detect floating-point exceptions of the current call.
     """
 
-    __slots__ = ("_errors", "_filters", "_known", "_modes", "_shown", "exceptions_handled")
+    __slots__ = ("_errors", "_filters", "_modes", "_show_function", "_unchanged_value", "exceptions_handled")
 
     def __init__(self) -> None:
         self.exceptions_handled = False
         self._errors = fp_warnings.users_error_state()
-        self._known: object = None  # a value of NumPy's context variable that is known to mean the initial error state
+        self._unchanged_value: object = None  # a value of NumPy's context variable for which the error state is unchanged
         self._modes = fp_warnings.user_error_modes()
         self._filters = warnings.filters
-        self._shown = _shown()
+        self._show_function = _show_function()
 
     def changed(self) -> bool:
         """Return whether the error state or the warning filters differ from those at the start."""
-        if warnings.filters is not self._filters or _shown() is not self._shown:
+        if warnings.filters is not self._filters or _show_function() is not self._show_function:
             return True
         current = None if fp_warnings.VARIABLE is None else fp_warnings.VARIABLE.get()
-        if current is not None and current is self._known:
+        if current is not None and current is self._unchanged_value:
             return False
         if fp_warnings.users_error_state() is not self._errors:
             return True
-        self._known = current
+        self._unchanged_value = current
         return False
 
     def differences(self) -> tuple[set[str], set[str]]:
-        """Return two sets of kinds of exceptions: ignored now, and handled differently than at the start."""
-        if warnings.filters is not self._filters or _shown() is not self._shown:
+        """Return two sets of kinds of exceptions: those ignored now, and those handled differently than at the start."""
+        if warnings.filters is not self._filters or _show_function() is not self._show_function:
             return set(), set(self._modes)
         modes = fp_warnings.user_error_modes()
         if fp_warnings.users_error_state() is self._errors:
@@ -62,18 +62,20 @@ class ErrorState:
         }
 
 
-def is_tried(code: CodeType, lasti: int) -> bool:
-    """Return whether an instruction of the user's program is inside a ``try`` or ``with`` block."""
+def is_in_try_block(code: CodeType, lasti: int) -> bool:
+    """Return whether the instruction at index ``lasti`` of the user's code is inside a ``try`` or ``with`` block."""
     if code is None or not code.co_exceptiontable:
         return False
-    ranges = _TRIED.get(code)
+    ranges = _TRY_RANGES.get(code)
     if ranges is None:
-        ranges = _TRIED[code] = [(entry.start, entry.end) for entry in dis._parse_exception_table(code)]  # type: ignore[attr-defined]
+        ranges = _TRY_RANGES[code] = [(entry.start, entry.end) for entry in dis._parse_exception_table(code)]  # type: ignore[attr-defined]
     return any([start <= lasti < end for start, end in ranges])
 
 
-_TRIED: weakref.WeakKeyDictionary[Any, list[tuple[int, int]]] = weakref.WeakKeyDictionary()
+#: by code object: the ranges of instructions inside of such blocks
+_TRY_RANGES: weakref.WeakKeyDictionary[Any, list[tuple[int, int]]] = weakref.WeakKeyDictionary()
 
 
-def _shown() -> Any:
+def _show_function() -> Any:
+    """Return the function that shows warnings. ``warnings.catch_warnings`` replaces it."""
     return warnings._showwarnmsg_impl  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import overlaps_itself, same_strides, view_at_offset, with_strides
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.interpreters.captured_arrays import CapturedArrays, memory_key
-from chainrule._src.interpreters.error_state import FLOATING_POINT, ErrorState, is_tried
+from chainrule._src.interpreters.error_state import FLOATING_POINT, ErrorState, is_in_try_block
 from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, ArrayPlaceholder, Rebuilt
 from chainrule._src.interpreters.same_bits import multiplies_alike, same_bits
 from chainrule._src.interpreters.templates import (
@@ -443,7 +443,7 @@ class Recorder(CapturedArrays):
         note_frame(call, sys._getframe(1))
         code = call.code
         call.kept = self._error_state.exceptions_handled or bool(
-            code is not None and code.co_exceptiontable and is_tried(code, call.lasti)
+            code is not None and code.co_exceptiontable and is_in_try_block(code, call.lasti)
         )
         self.calls.append(call)
         alike = self.plain or self.are_plain((args, kwargs) if kwargs else args)
@@ -811,7 +811,7 @@ def _connect_trace() -> Any:
     """Connect the C implementation of recording and return its function for ufuncs; None without the extension."""
     if LOOPS is None:
         return None
-    LOOPS.connect_trace(Traced, Var, TracedCall, ErrorState, vars(warnings), fp_warnings.VARIABLE, is_tried, np.add)
+    LOOPS.connect_trace(Traced, Var, TracedCall, ErrorState, vars(warnings), fp_warnings.VARIABLE, is_in_try_block, np.add)
     for name, ufunc in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide)):
         for reflected in (False, True):
             method = f"__r{name}__" if reflected else f"__{name}__"

@@ -1,11 +1,12 @@
 /* Convolutions of single channels: the value, and the gradients of the input and of the weight, with the bits of table/depthwise.py.
 
-   A plane is one channel of one example. It is copied to a lattice with zeros around it: the elements whose positions have the same remainder by
-   the stride form a contiguous block, a phase. In this layout each tap of the kernel is a constant offset for all windows, so a result is a sum of
-   shifted copies. Between the rows of a result there are elements that belong to no window; they are computed and dropped.
+   A tap is one element of the kernel. A plane is one channel of one example. Each plane is copied to a lattice, with zeros around it. The elements
+   of the lattice whose positions have the same remainder by the stride form a contiguous block, a phase. In this layout each tap is a constant
+   offset for all windows, so a result is a sum of shifted copies. The elements between the rows of a result belong to no window. They are computed
+   and dropped.
 
-   Products are rounded before they are added, as NumPy does. If a loop raises an FP exception, the result is None, and Python computes it, because
-   a dropped element may have raised the exception, and because NumPy's warnings name the operation. */
+   Products are rounded before they are added, as in NumPy. If a loop raises an FP exception, the function returns None, and Python computes the
+   result: a dropped element may have raised the exception, and NumPy's warnings name the operation. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -23,9 +24,9 @@ typedef struct {
     int kind, axes;                   /* kind: 0 float, 1 double; axes: number of spatial axes */
     npy_intp examples, channels, multiplier, taps, windows;
     npy_intp size[MAX_AXES], counts[MAX_AXES], kernel[MAX_AXES], stride[MAX_AXES], padding[MAX_AXES], dilation[MAX_AXES];
-    npy_intp pitch[MAX_AXES], step[MAX_AXES]; /* the distance of neighbours in a phase, and of phases, along each axis */
-    npy_intp phases, block;           /* number of phases, elements of each one with the slack */
-    npy_intp flat;                    /* from the first to the last window of a result, in elements */
+    npy_intp pitch[MAX_AXES], step[MAX_AXES]; /* along each axis: the distance of neighbours in a phase, and the distance of phases */
+    npy_intp phases, block;           /* number of phases; number of elements of a phase, with SLACK */
+    npy_intp flat;                    /* number of elements from the first to the last window of a result */
     npy_intp *offsets, *tap_phases;   /* of each tap */
     npy_intp *rows, *window_rows;     /* the offsets of the rows of the input, and of the result */
     npy_intp nrows, nwindow_rows;
@@ -75,7 +76,7 @@ typedef union {
         }                                                                                                                  \
     }
 
-/* The loops that take the time, once for any processor, and once for AVX2: GCC splits vectors by the target of the function. */
+/* The hot loops, compiled for any processor and for AVX2. GCC splits vectors according to the target of the function. */
 #define KERNELS(TYPE, VECTOR, NAME, ATTRIBUTE)                                                                             \
     /* Sum shifted copies times weights. Up to SLACK elements more than `n` are written. */                                \
     ATTRIBUTE static void add_shifted_##NAME##_##TYPE(const TYPE *x, const npy_intp *offsets, const TYPE *weights, npy_intp taps, TYPE *out, npy_intp n) { \
@@ -128,7 +129,7 @@ typedef union {
             for (j = i; j < n; j++) sums[k] += x[k * distance + j];                                                        \
         }                                                                                                                  \
     }                                                                                                                      \
-    /* Multiply the windows' elements of AT_ONCE taps with a cotangent. */                                                 \
+    /* Multiply the elements that up to AT_ONCE taps read with the cotangent of each window. */                             \
     ATTRIBUTE static void multiply_##NAME##_##TYPE(const Convolution *c, const TYPE *lattice, const npy_intp *offsets, npy_intp taps, const TYPE *g, TYPE *products) { \
         enum { LANES = sizeof(VECTOR) / sizeof(TYPE) };                                                                    \
         const npy_intp n = c->counts[c->axes - 1], distance = c->windows + SLACK;                                          \
@@ -199,8 +200,9 @@ static void spread(const Convolution *c, const char *x, char *lattice) {
     else spread_float(c, (const float *)x, (float *)lattice);
 }
 
-static npy_intp inputs_of(const Convolution *c) { return c->nrows * c->size[c->axes - 1]; }
-static npy_intp lattice_of(const Convolution *c) { return c->phases * c->block + SLACK; }
+/* The numbers of elements of a plane of the input, and of a lattice. */
+static npy_intp plane_size(const Convolution *c) { return c->nrows * c->size[c->axes - 1]; }
+static npy_intp lattice_size(const Convolution *c) { return c->phases * c->block + SLACK; }
 
 /* Copy rows between a contiguous array and rows at offsets. */
 static void copy_rows(const Convolution *c, char *dense, char *apart, int into_apart) {
@@ -212,13 +214,14 @@ static void copy_rows(const Convolution *c, char *dense, char *apart, int into_a
     }
 }
 
+/* The value. */
 static void convolve(const void *context, npy_intp first, npy_intp last, char *scratch) {
     const Convolution *c = context;
-    char *out = scratch + bytes_of(c, lattice_of(c));
+    char *out = scratch + bytes_of(c, lattice_size(c));
     npy_intp plane, j;
-    memset(scratch, 0, (size_t)bytes_of(c, lattice_of(c)));
+    memset(scratch, 0, (size_t)bytes_of(c, lattice_size(c)));
     for (plane = first; plane < last; plane++) {
-        spread(c, c->x + bytes_of(c, plane * inputs_of(c)), scratch);
+        spread(c, c->x + bytes_of(c, plane * plane_size(c)), scratch);
         for (j = 0; j < c->multiplier; j++) {
             const char *weight = c->weight + bytes_of(c, (plane % c->channels * c->multiplier + j) * c->taps);
             CALL(add_shifted, c->kind, scratch, c->offsets, weight, c->taps, out, c->flat);
@@ -246,20 +249,20 @@ static void transpose(const void *context, npy_intp first, npy_intp last, char *
             }
             CALL(add_shifted, c->kind, source, offsets, weights, count, lattice + bytes_of(c, phase * c->block), c->flat);
         }
-        if (c->kind) collect_double(c, (double *)c->x + plane * inputs_of(c), (double *)lattice);
-        else collect_float(c, (float *)c->x + plane * inputs_of(c), (float *)lattice);
+        if (c->kind) collect_double(c, (double *)c->x + plane * plane_size(c), (double *)lattice);
+        else collect_float(c, (float *)c->x + plane * plane_size(c), (float *)lattice);
     }
 }
 
 /* The gradient of the weight, one sum per plane: weight[channel, multiplier, tap, example]. */
 static void correlate(const void *context, npy_intp first, npy_intp last, char *scratch) {
     const Convolution *c = context;
-    char *products = scratch + bytes_of(c, lattice_of(c));
+    char *products = scratch + bytes_of(c, lattice_size(c));
     npy_intp distance = c->windows + SLACK, plane, j, t, k;
-    memset(scratch, 0, (size_t)(bytes_of(c, lattice_of(c) + AT_ONCE * distance)));
+    memset(scratch, 0, (size_t)(bytes_of(c, lattice_size(c) + AT_ONCE * distance)));
     for (plane = first; plane < last; plane++) {
         npy_intp example = plane / c->channels, channel = plane % c->channels;
-        spread(c, c->x + bytes_of(c, plane * inputs_of(c)), scratch);
+        spread(c, c->x + bytes_of(c, plane * plane_size(c)), scratch);
         for (j = 0; j < c->multiplier; j++) {
             const char *g = c->g + bytes_of(c, (plane * c->multiplier + j) * c->windows);
             for (t = 0; t < c->taps; t += AT_ONCE) {
@@ -401,7 +404,7 @@ static int are_finite(int kind, const char *x, npy_intp n) {
     return i == n;
 }
 
-/* The shape of examples: the number of examples, `channels`, then `lengths`. */
+/* Return a new array of shape (examples, channels, *lengths). */
 static PyArrayObject *new_planes(const Convolution *c, npy_intp channels, const npy_intp *lengths) {
     npy_intp dims[2 + MAX_AXES] = {c->examples, channels};
     memcpy(dims + 2, lengths, sizeof(npy_intp) * (size_t)c->axes);
@@ -453,7 +456,7 @@ static PyObject *depthwise(PyObject *module, PyObject *const *args, Py_ssize_t n
         c.x = PyArray_BYTES(x);
         c.weight = PyArray_BYTES(weight);
         c.g = out == NULL ? NULL : PyArray_BYTES(out);
-        result = finish(&c, out, out == NULL ? -1 : run_planes(&c, convolve, bytes_of(&c, lattice_of(&c) + c.flat + SLACK)));
+        result = finish(&c, out, out == NULL ? -1 : run_planes(&c, convolve, bytes_of(&c, lattice_size(&c) + c.flat + SLACK)));
     }
     Py_DECREF(x);
     Py_DECREF(weight);
@@ -486,7 +489,7 @@ static PyObject *depthwise_input(PyObject *module, PyObject *const *args, Py_ssi
         c.g = PyArray_BYTES(g);
         c.weight = PyArray_BYTES(weight);
         c.x = out == NULL ? NULL : PyArray_BYTES(out);
-        result = finish(&c, out, out == NULL ? -1 : run_planes(&c, transpose, bytes_of(&c, c.multiplier * c.block + SLACK + lattice_of(&c)) + 16 * c.taps * c.multiplier));
+        result = finish(&c, out, out == NULL ? -1 : run_planes(&c, transpose, bytes_of(&c, c.multiplier * c.block + SLACK + lattice_size(&c)) + 16 * c.taps * c.multiplier));
     }
     Py_DECREF(g);
     Py_DECREF(weight);
@@ -521,7 +524,7 @@ static PyObject *depthwise_weight(PyObject *module, PyObject *const *args, Py_ss
         c.x = PyArray_BYTES(x);
         c.g = PyArray_BYTES(g);
         c.weight = out == NULL ? NULL : PyArray_BYTES(out);
-        result = finish(&c, out, out == NULL ? -1 : run_planes(&c, correlate, bytes_of(&c, lattice_of(&c) + AT_ONCE * (c.windows + SLACK))));
+        result = finish(&c, out, out == NULL ? -1 : run_planes(&c, correlate, bytes_of(&c, lattice_size(&c) + AT_ONCE * (c.windows + SLACK))));
     }
     Py_DECREF(g);
     Py_DECREF(x);

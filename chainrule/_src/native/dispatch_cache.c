@@ -1,9 +1,9 @@
 /* The dispatch cache: which ops a function applies to its operands, with which parameters.
 
-   The functions in this cache choose ops by shapes and static arguments alone. read_call_key() encodes a call as words: the function, the nested
-   arguments, and for each tensor or array its shape, strides, dtype and whether operations on it are recorded. At the first or second call
-   with a key, api/dispatch_cache.py lists the ops that the Python function recorded: the cache entry. Later calls replay() the entry without
-   Python. A full cache is emptied. */
+   The functions in this cache choose ops by shapes and static arguments alone. read_call_key() encodes a call as 64-bit words: the function, the
+   nested arguments, and for each tensor or array its shape, strides, dtype and whether operations on it are recorded. At the first or second
+   call with a key, api/dispatch_cache.py makes the cache entry: the list of the ops that the Python function recorded. Later calls replay() the
+   entry without Python. A full cache is emptied. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 enum { MAX_ENTRIES = 2048, MAX_VALUES = 64 };
-/* tags: the type of the words that follow */
+/* tags: the type of the argument that the next words encode */
 enum { TAG_NONE, TAG_ELLIPSIS, TAG_BOOL, TAG_INT, TAG_FLOAT, TAG_STR, TAG_SLICE, TAG_SEQUENCE, TAG_KEYWORD, TAG_TENSOR, TAG_REPEATED, TAG_ARRAY };
 enum { NO_OPERANDS, TENSORS, ARRAYS }; /* CallKey.operand_type: the tensors and arrays that an argument may contain; TENSORS: contiguous, of floats */
 
@@ -75,7 +75,7 @@ static int is_operand(const CallKey *key, PyObject *tensor, PyObject *raw) {
 /* Encode a tensor or plain array, and append it to the operands of the key. */
 static int add_operand(CallKey *key, PyObject *x) {
     PyObject *raw = x;
-    int i, tensor = Py_TYPE(x) == core.tensor; /* 0: a plain array; otherwise 1, + 1 if operations on the tensor are recorded, + 2 for a view */
+    int i, tensor = Py_TYPE(x) == core.tensor; /* the word of an operand. Plain array: 0; tensor: 1, plus 1 if operations on it are recorded, plus 2 if it is a view */
     if (tensor) {
         raw = array_of_tensor(x, key->mode);
         if (!is_operand(key, x, raw)) return 0;
@@ -162,7 +162,7 @@ typedef struct {
     uint64_t hash;
     int n;
     long long *words;
-    PyObject *function, *entry; /* entry: NULL if such a call was seen once; None if Python must handle it */
+    PyObject *function, *entry; /* entry: NULL after the first call with the key; None if Python must handle such calls */
 } CacheSlot;
 
 struct DispatchCache {
@@ -381,6 +381,6 @@ PyObject *replay(PyObject *entry, PyObject *const *operands, int n, int mode) {
     Py_XDECREF(views);
     while (nvalues > 0) Py_DECREF(values[--nvalues]);
     Py_DECREF(entry);
-    if (output == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear(); /* Python raises it with its own message */
+    if (output == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear(); /* Python raises the error again, with a better message */
     return output;
 }

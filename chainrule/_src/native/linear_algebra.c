@@ -22,7 +22,7 @@ static struct {
 
 static const int SIZES[4] = {4, 8, 8, 16};
 
-/* an integer argument of LAPACK; a small number has the same lower half on little-endian machines */
+/* an integer argument of LAPACK, of 32 or 64 bits */
 typedef union {
     npy_int64 as64;
     npy_int32 as32;
@@ -37,7 +37,7 @@ static Integer integer(npy_intp value) {
 
 static npy_intp integer_at(const void *integers, npy_intp i) { return lapack.long_integers ? (npy_intp)((const npy_int64 *)integers)[i] : (npy_intp)((const npy_int32 *)integers)[i]; }
 
-/* The dtype of an array of matrices, or -1. */
+/* Return the kind (SINGLE ...) of a stack of matrices, -1 for other objects. */
 static int matrix_kind(PyObject *x) {
     int type = PyArray_CheckExact(x) && PyArray_NDIM((PyArrayObject *)x) >= 2 && PyArray_ISBEHAVED_RO((PyArrayObject *)x) ? PyArray_TYPE((PyArrayObject *)x) : -1;
     return type == NPY_FLOAT ? SINGLE : type == NPY_DOUBLE ? DOUBLE : type == NPY_CFLOAT ? SINGLE_COMPLEX : type == NPY_CDOUBLE ? DOUBLE_COMPLEX : -1;
@@ -131,11 +131,11 @@ static PyObject *lu(PyObject *module, PyObject *object) {
         npy_int32 *pivot = (npy_int32 *)PyArray_DATA(pivots) + i * k;
         npy_intp at;
         copy_matrix(matrix_at(x, i), m, matrix, size, m.rows * size, (int)size);
-        lapack.getrf[kind](&rows, &columns, matrix, &rows, memory, &info); /* the caller checks for zeros among the pivots */
+        lapack.getrf[kind](&rows, &columns, matrix, &rows, memory, &info); /* `info` is not read: the caller checks the diagonal for zeros */
         copy_matrix(matrix, (Matrix){m.rows, m.columns, size, m.rows * size}, to, m.columns * size, size, (int)size);
         for (at = 0; at < k; at++) {
             npy_intp row = integer_at(memory, at);
-            pivot[at] = (npy_int32)(row <= at || row > m.rows ? at + 1 : row); /* numbers that are not finite may have any pivot */
+            pivot[at] = (npy_int32)(row <= at || row > m.rows ? at + 1 : row); /* LAPACK may return any pivot for a column of NaNs */
         }
         exchange((npy_int64 *)PyArray_DATA(order) + i * m.rows, m.rows, pivot, k);
     }

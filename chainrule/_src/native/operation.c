@@ -1,8 +1,8 @@
 /* Operation: a callable that wraps a Python function of the public API and runs its fast path in C. Users call Operations.
 
-   The fast path: this thread is in a normal mode, and operands are exact Tensors of exact ndarrays of float or double, or Python numbers. All
-   other calls go to the Python function with the same arguments. If the fast path fails where Python has a better error message, the error
-   is dropped and the Python function is called. */
+   The fast path handles calls in which this thread is in a normal mode, and operands are exact Tensors of exact ndarrays of float or double, or
+   Python numbers. All other calls go to the Python function with the same arguments. If the fast path fails where Python has a better error
+   message, the error is dropped and the Python function is called. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -16,12 +16,12 @@
 /* The forms of Operation, which api/operations.py and api/dispatch_cache.py choose.
    ELEMENTWISE: an elementwise op of up to three operands.
    BY_NDIM: the op depends on the numbers of axes of two operands.
-   CACHED: a function that chooses its ops by shapes and static arguments alone; the dispatch cache has the ops and their parameters. Its operands
-   are one Tensor or a sequence of Tensors (the first argument), or Arrays. With a table: __array_function__ for the functions of the table.
+   CACHED: a function that chooses its ops by shapes and static arguments alone. The dispatch cache stores the ops and their parameters. The
+   operands are Arrays, or the Tensor or sequence of Tensors in the first argument. With a table: __array_function__ for its functions.
    ARRAY_UFUNC: __array_ufunc__, which looks up the operation of a ufunc.
    IN_PLACE: the value of an elementwise op is written into the first operand.
    ASSIGN: a number, or the elements of another tensor, are written into a tensor.
-   INDEX: a tensor or Array at an index. */
+   INDEX: the elements of a tensor or Array at an index. */
 enum { ELEMENTWISE, BY_NDIM, CACHED, ARRAY_UFUNC, IN_PLACE, ASSIGN, INDEX };
 enum { DISCRETE_BOOL = 1, DISCRETE_INT64 = 2 }; /* dtypes that an operation accepts without a derivative */
 
@@ -592,7 +592,7 @@ static PyObject *deep_copy(PyObject *x, int depth) {
     return copy;
 }
 
-/* Read the cache key of a call; 0, with or without an error, if there is none. The caller drops the key in any case. */
+/* Read the cache key of a call. Return 0, with or without an error, if the call has no key. The caller always drops the key. */
 static int read_arguments(const Operation *self, CallKey *call, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
     call->noperands = 0;
     if (self->cached.table == NULL) return read_call_key(call, (PyObject *)self, args, nargs, kwnames, self->arrays, mode);
@@ -601,8 +601,8 @@ static int read_arguments(const Operation *self, CallKey *call, PyObject *const 
     return read_call_key(call, args[1], &PyTuple_GET_ITEM(args[3], 0), PyTuple_GET_SIZE(args[3]), args[4], self->arrays, mode);
 }
 
-/* Call Python with copies of lists, and store the ops that it applied. The copies keep the entry right if other code changes the caller's
-   lists during the call. NULL without an error if a list has changed already. */
+/* Call Python with copies of lists, and store the ops that it applied. The copies keep the entry correct if other code changes the
+   caller's lists during the call. NULL without an error if a list has changed already. */
 static PyObject *call_and_store(const Operation *self, const CallKey *call, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
     PyObject *copies = PyTuple_New(n), *operands, *result = NULL, *entry = NULL;
@@ -644,7 +644,7 @@ static PyObject *cached_call(const Operation *self, PyObject *const *args, Py_ss
     CallKey call;
     if (make_entry == NULL || (self->arrays && mode != RECORDS && mode != TRACES)) return NULL;
     if (read_arguments(self, &call, args, nargs, kwnames, mode)) {
-        int is_due = find_entry(self->cached.cache, &call, &entry) || (entry == NULL && !self->arrays); /* functions of Arrays run again for an entry, so their keys wait for the second call */
+        int is_due = find_entry(self->cached.cache, &call, &entry) || (entry == NULL && !self->arrays); /* an entry of a function of Arrays needs a second run, so it is made at the second call */
         if (is_due && mode == TRACES) {
             if (store_in_trace(self, args, nargs, kwnames) == 0) find_entry(self->cached.cache, &call, &entry);
             is_due = 0;

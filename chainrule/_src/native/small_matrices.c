@@ -1,10 +1,11 @@
 /* Inverses, solutions, determinants and Cholesky factors of matrices of at most 4 rows, with the bits of np.linalg.
 
-   NumPy calls LAPACK for each matrix of a stack, which takes longer than the arithmetic of small matrices. The loops here compute it in the order
-   of OpenBLAS's kernels, with fused multiply-adds. Other LAPACK libraries and processors may round otherwise. The first call for each function and
-   size is therefore compared with NumPy's loop on random matrices, bit by bit. If one bit differs, NumPy's loop computes all matrices of that size.
+   NumPy calls LAPACK for each matrix of a stack, and the call takes longer than the arithmetic. The loops here do the same arithmetic in the order of
+   OpenBLAS's kernels, with fused multiply-adds. Other LAPACK libraries and processors may round differently. Before its first use for each function
+   and size, a loop is therefore compared with NumPy's loop on random matrices, bit by bit. If one bit differs, NumPy's loop computes all matrices of
+   that size.
 
-   NumPy's loop also repeats a call that raises an FP exception, finds a singular matrix, or has a result that is not finite. */
+   If a loop here raises an FP exception, finds a singular matrix, or has a result that is not finite, NumPy's loop repeats the call. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -21,7 +22,7 @@
 
 enum { INVERSE, SOLUTION, DETERMINANT, LOG_DETERMINANT, FACTOR, FUNCTIONS };
 enum { MOST = 4, MOST_SIDES = 8 };
-enum { UNTRIED, SAME, DIFFERENT };
+enum { UNTRIED, SAME, DIFFERENT }; /* the result of the comparison with NumPy's loop */
 
 static Loop numpy_loops[FUNCTIONS];
 static unsigned char verdicts[FUNCTIONS][MOST + 1][MOST_SIDES + 1];
@@ -98,7 +99,7 @@ INLINE void solve_one(const int n, const double *a, const int *pivots, double *x
     }
 }
 
-/* As getrs for several right-hand sides, the rows of x: for three rows, the last row is a block of its own. */
+/* As getrs for several right-hand sides, the rows of x. OpenBLAS computes the last of three unknowns in a block of its own. */
 INLINE void solve_many(const int n, const double *a, const int *pivots, double *x, npy_intp sides) {
     const int split = n == 3 ? 2 : n;
     double inverses[MOST];
@@ -250,7 +251,7 @@ static int (*const RUNS[FUNCTIONS])(npy_intp, const Stack *) = {run_inverse, run
 
 enum { TRIALS = 96 };
 
-/* A random number, or every second time one of a few, so that pivots are equal. */
+/* Return a random number; if `few`, one of a few integers, so that candidates for a pivot are often equal. */
 static double random_number(uint64_t *state, int few) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return few ? (double)(int64_t)(*state >> 61) - 3 : (double)(int64_t)(*state >> 11) / 9007199254740992.0 - 0.5;
@@ -303,7 +304,7 @@ static int has_numpy_bits(int function, npy_intp n, npy_intp sides) {
     return same >= TRIALS / 4;
 }
 
-/* Compute a stack. 0 if NumPy must compute it. Exceptions from before are kept. */
+/* Compute a stack; return 0 if NumPy must compute it. FP exception flags that were set before stay set. */
 static int run_stack(int function, npy_intp n, const Stack *s) {
     unsigned char *verdict;
     npy_intp sides = function == SOLUTION ? s->sides : 1;
@@ -362,7 +363,7 @@ static PyObject *small_matrices(PyObject *module, PyObject *const *args, Py_ssiz
     long function;
     int kind, ndim, done;
     npy_intp n, dims[NPY_MAXDIMS], size;
-    Stack s = {NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    Stack s = {NULL};
     (void)module;
     if (nargs < 2 || nargs > 3) {
         PyErr_SetString(PyExc_TypeError, "small_matrices takes two or three arguments");

@@ -14,9 +14,9 @@ PyTypeObject *var_type, *call_type;
 static Py_ssize_t traced_var, traced_level, traced_plain, traced_scalar, traced_shape, traced_dtype;
 Py_ssize_t var_array, var_dtype, var_number, var_shape;
 Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_op_name, call_code, call_lasti, call_pure, call_kept, call_step;
-static Py_ssize_t state_exceptions_handled, state_filters, state_shown, state_known;
+static Py_ssize_t state_exceptions_handled, state_filters, state_show_function, state_unchanged_value;
 static PyTypeObject *state_type;
-static PyObject *warnings_names, *error_variable, *is_tried, *one, *add;
+static PyObject *warnings_names, *error_variable, *is_in_try_block, *one, *add;
 PyObject *method_name;
 
 /* interned names of attributes of Recorder and of the thread's state */
@@ -38,9 +38,9 @@ static int has_first_error_state(const Recording *r) {
     PyObject *state = attribute(r, attribute_names.error_state), *current = NULL;
     int same = -1;
     if (state == NULL || Py_TYPE(state) != state_type || error_variable == Py_None) return 0;
-    if (PyDict_GetItemWithError(warnings_names, attribute_names.filters) != SLOT(state, state_filters) || PyDict_GetItemWithError(warnings_names, attribute_names.shown) != SLOT(state, state_shown)) return 0;
+    if (PyDict_GetItemWithError(warnings_names, attribute_names.filters) != SLOT(state, state_filters) || PyDict_GetItemWithError(warnings_names, attribute_names.shown) != SLOT(state, state_show_function)) return 0;
     Py_INCREF(state);
-    if (PyContextVar_Get(error_variable, NULL, &current) == 0) same = current != NULL && current != Py_None && current == SLOT(state, state_known);
+    if (PyContextVar_Get(error_variable, NULL, &current) == 0) same = current != NULL && current != Py_None && current == SLOT(state, state_unchanged_value);
     Py_XDECREF(current);
     if (same == 0) { /* changed() also stores the current state if it is equivalent */
         PyObject *changed = PyObject_CallMethodNoArgs(state, attribute_names.changed);
@@ -228,7 +228,7 @@ PyObject *add_call(const Recording *r, PyObject *function, PyObject *method, PyO
     if (done == 0) {
         code = SLOT(call, call_code);
         if (code != NULL && PyCode_Check(code) && PyBytes_GET_SIZE(((PyCodeObject *)code)->co_exceptiontable) > 0) {
-            kept = PyObject_CallFunctionObjArgs(is_tried, code, SLOT(call, call_lasti), NULL);
+            kept = PyObject_CallFunctionObjArgs(is_in_try_block, code, SLOT(call, call_lasti), NULL);
         } else {
             kept = Py_NewRef(Py_False);
         }
@@ -560,12 +560,12 @@ static int intern_attribute_names(void) {
     return 0;
 }
 
-/* connect_trace(Traced, Var, TracedCall, ErrorState, vars(warnings), error_variable, is_tried, np.add): set the classes and functions of a trace */
+/* connect_trace(Traced, Var, TracedCall, ErrorState, vars(warnings), error_variable, is_in_try_block, np.add): set the classes and functions of a trace */
 static PyObject *connect_trace(PyObject *module, PyObject *args) {
     static const SlotOffset of_traced[] = {{"var", &traced_var}, {"level", &traced_level}, {"plain", &traced_plain}, {"scalar", &traced_scalar}, {"shape", &traced_shape}, {"dtype", &traced_dtype}, {NULL, NULL}};
     static const SlotOffset of_var[] = {{"array", &var_array}, {"dtype", &var_dtype}, {"number", &var_number}, {"shape", &var_shape}, {NULL, NULL}};
     static const SlotOffset of_call[] = {{"function", &call_function}, {"method", &call_method}, {"args", &call_args}, {"kwargs", &call_kwargs}, {"results", &call_results}, {"op_name", &call_op_name}, {"code", &call_code}, {"lasti", &call_lasti}, {"pure", &call_pure}, {"kept", &call_kept}, {"step", &call_step}, {NULL, NULL}};
-    static const SlotOffset of_state[] = {{"exceptions_handled", &state_exceptions_handled}, {"_filters", &state_filters}, {"_shown", &state_shown}, {"_known", &state_known}, {NULL, NULL}};
+    static const SlotOffset of_state[] = {{"exceptions_handled", &state_exceptions_handled}, {"_filters", &state_filters}, {"_show_function", &state_show_function}, {"_unchanged_value", &state_unchanged_value}, {NULL, NULL}};
     PyObject *traced, *var, *call, *state, *names, *variable, *tried, *sum;
     (void)module;
     if (!PyArg_ParseTuple(args, "O!O!O!O!O!OOO!", &PyType_Type, &traced, &PyType_Type, &var, &PyType_Type, &call, &PyType_Type, &state, &PyDict_Type, &names, &variable, &tried, &PyUFunc_Type, &sum)) return NULL;
@@ -577,7 +577,7 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
     if (one == NULL || intern_attribute_names() < 0 || find_slots((PyTypeObject *)traced, of_traced) < 0 || find_slots((PyTypeObject *)var, of_var) < 0 || find_slots((PyTypeObject *)call, of_call) < 0 || find_slots((PyTypeObject *)state, of_state) < 0) return NULL;
     warnings_names = Py_NewRef(names);
     error_variable = Py_NewRef(variable);
-    is_tried = Py_NewRef(tried);
+    is_in_try_block = Py_NewRef(tried);
     add = Py_NewRef(sum);
     var_type = (PyTypeObject *)Py_NewRef(var);
     call_type = (PyTypeObject *)Py_NewRef(call);
@@ -587,7 +587,7 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef trace_functions[] = {
-    {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Traced, Var, TracedCall, ErrorState, names, variable, is_tried, add): set the classes and functions of a trace"},
+    {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Traced, Var, TracedCall, ErrorState, names, variable, is_in_try_block, add): set the classes and functions of a trace"},
     {"trace_ufunc", (PyCFunction)(void (*)(void))trace_ufunc, METH_FASTCALL, "trace_ufunc(recorder, ufunc, operands, op_name): call a ufunc on traced values and append the call"},
     {"trace_sum", (PyCFunction)(void (*)(void))trace_sum, METH_FASTCALL, "trace_sum(x, y, pass): add two cotangents"},
     {"traced_operator", traced_operator, METH_VARARGS, "traced_operator(python, ufunc, reflected): a binary operator of Traced"},
