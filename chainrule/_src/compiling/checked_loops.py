@@ -1,4 +1,4 @@
-"""C loops of chainrule that repeat computations of NumPy and BLAS, checked on many numbers before their first use.
+"""C loops of chainrule that reproduce computations of NumPy and BLAS, checked on many numbers before their first use.
 
 ``lowering`` and ``products`` call ``scalar_power_loop`` and ``multiple_of_array_loop``, which raise ``Unlowered`` if a loop does not give
 NumPy's bits.
@@ -43,7 +43,7 @@ _AGREE: dict[tuple[int, int], bool] = {}
 def _verified_loop(
     found: tuple[int, int], dtype: NumpyDType, expected: Callable[[NumpyArray, Any], NumpyArray]
 ) -> tuple[int, int]:
-    """Return a loop, if it gives the expected bits for an array and each of many numbers.
+    """Return a loop (function address, data) if it gives the expected bits for an array and each of many numbers.
 
     Raises:
         Unlowered: the bits differ.

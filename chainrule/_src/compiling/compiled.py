@@ -227,7 +227,7 @@ class Compiled(Generic[P, R]):
     def _find_other(
         self, call: CompiledCall, reads: list[bytes | None], tried: tuple[Tree, ...]
     ) -> tuple[Tree | None, dict[int, NumpyArray]]:
-        """Return another tree for a call, with a trace in which Python reads these values first, and its input arrays."""
+        """Return an untried tree with a trace that begins with these reads, and its input arrays; None and {} if there is none."""
         trees = self._trees.get(call.signature, ())
         for tree in sorted(trees, key=lambda tree: -tree.reads_beginning_with(reads)):
             if tree not in tried and tree.reads_beginning_with(reads):
@@ -237,7 +237,7 @@ class Compiled(Generic[P, R]):
         return None, {}
 
     def _try_first(self, tree: Tree, signature: Any) -> None:
-        """Make a tree the first one of its signature. Do nothing while another thread records a trace."""
+        """Move a tree to the front of the trees of its signature. Do nothing while another thread records a trace."""
         if LOCK.acquire(blocking=False):
             try:
                 trees = self._trees.get(signature, [])
@@ -324,7 +324,7 @@ class Compiled(Generic[P, R]):
         """Trace a call that has no trace if the budget allows it; else run the call eagerly.
 
         Args:
-            tried: the trees of which one may get a new branch.
+            tried: the trees that the call has tried; a new trace may become a branch of one of them.
             kind: a key that is equal for calls that could share a trace.
             missing: the exception that ``Tree.reach_end`` raised for a value without a branch.
         """
@@ -529,7 +529,7 @@ class Compiled(Generic[P, R]):
         """Replay the trace whose branches match the values that Python reads. If there is none, trace or run eagerly.
 
         Args:
-            tried: trees whose traces do not hold for the values that Python reads.
+            tried: the trees that have no branch for the values that Python reads.
         """
         budget = self.budget
         before = tree.generator_states()
@@ -559,7 +559,9 @@ class Compiled(Generic[P, R]):
             self._remove_shortcut(call)
             kind = hash((call.signature, *missing.reads))
             return self._trace_or_run_eagerly(tried, call, kind, missing)
-        except Exception as error:  # mostly of a Python step, or a floating-point exception: the eager call raises it
+        except (
+            Exception
+        ) as error:  # mostly an error of a Python step or a floating-point exception, which the eager call raises, too
             rewind_generators(before)
             result = self._run_eagerly(call)
             self._report_if_internal(error)

@@ -28,8 +28,9 @@ class Reporter:
 
     Attributes:
         name: the name of the function.
-        ignored: the kinds that the function ignores in some part.
-        handled: the kinds that the function may handle itself. Plans report these even if they are ignored.
+        ignored: the kinds that a part of the function ignores (``with np.errstate(...)``).
+        handled: the kinds that the function may handle itself (``try``, ``np.errstate(over="raise")``). Plans report these even if
+            they are ignored.
     """
 
     __slots__ = ("handled", "ignored", "name")
@@ -44,11 +45,11 @@ class Reporter:
             NeedsEagerRun: the function or its caller handles one of the exceptions.
         """
         met = {*kinds}
-        how = user_error_modes()
-        if met & self.handled or any([how[kind] not in ("warn", "ignore") for kind in met]):
+        modes = user_error_modes()
+        if met & self.handled or any([modes[kind] not in ("warn", "ignore") for kind in met]):
             raise NeedsEagerRun
         for kind in sorted(met - self.ignored):
-            if how[kind] == "warn":
+            if modes[kind] == "warn":
                 warn(f"{_TEXTS[kind]} encountered in compiled {self.name}", RuntimeWarning)
 
 

@@ -2,19 +2,16 @@
 
 The time of an elementwise loop on large arrays is the memory traffic of its operands. So kernel calls over the same elements form a
 group (``LoopGroup.can_add``). The group runs all its calls on one block of elements before the next block, and intermediate values stay in
-cache. A reduction of the rows of a result joins the group, too (``LoopGroup.can_reduce``): the sum of a product needs no memory for the
-product. Calls between them that the group does not depend on run before or after it. ``rolling`` and ``scan_lowering`` call
-``group_kernel_calls``.
+cache. A reduction of the rows of a result can join the group (``LoopGroup.can_reduce``): the sum of a product then needs no memory for
+the product. Kernel calls between the members of a group are moved before or after the group, if that does not change the results.
+``rolling`` and ``scan_lowering`` call ``group_kernel_calls``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chainrule._src.compiling.layout import Buffer, root_of
-
-if TYPE_CHECKING:
-    pass
 
 #: the minimum number of elements of a grouped kernel call, and the maximum number of calls that wait for the end of a group
 LARGE = 4096
@@ -68,7 +65,7 @@ class LoopGroup:
     Attributes:
         kernel_calls: the kernel calls, in order.
         total, row: the number of elements, and the length of a row (0: any).
-        reads: the buffers that it reads; written: the access pattern of each buffer that it writes; locations: their locations.
+        reads: the buffers that it reads; written, locations: the access pattern and the location of each buffer that it writes.
     """
 
     def __init__(self, total: int) -> None:
@@ -93,7 +90,7 @@ class LoopGroup:
         return self.reads.isdisjoint(kernel_call.writes)
 
     def can_reduce(self, kernel_call: KernelCall) -> bool:
-        """Return whether a kernel call can join that reduces the rows of a result of the group."""
+        """Return whether a kernel call can join the group as a reduction of the rows of one of its results."""
         loop = kernel_call.loop
         if not loop.reduces or (self.row and self.row != loop.row) or loop.row * loop.axes[-1].length != self.total:
             return False
@@ -190,5 +187,5 @@ def group_kernel_calls(kernel_calls: list[KernelCall]) -> list[KernelCall | Loop
 
 
 def _is_initial_value(kernel_call: KernelCall, pending: list[KernelCall], group: LoopGroup) -> bool:
-    """Return whether a kernel call writes the initial value of a reduction that comes next and can join the group."""
+    """Return whether a kernel call writes the initial value of the next kernel call, a reduction that can join the group."""
     return bool(pending) and kernel_call.writes == pending[-1].writes and group.can_reduce(pending[-1])

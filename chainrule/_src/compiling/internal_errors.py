@@ -12,8 +12,8 @@ import numpy as np
 
 from chainrule._src.compiling.floating_point import NeedsEagerRun
 
-# Plans raise the first two for operands that eager code handles. A warning is raised if the user's filter is "error".
-# RuntimeError is the type of the messages about traced values that a function keeps from an earlier call.
+# Plans raise NeedsEagerRun and LinAlgError for operands that eager code handles. A warning is raised if the user's filter is "error".
+# RuntimeError is raised, for example, if a function uses a traced value of an earlier call.
 _EXPECTED = NeedsEagerRun, np.linalg.LinAlgError, Warning, MemoryError, RuntimeError
 _COMPILER = "chainrule._src.compiling.", "chainrule._src.interpreters.", "chainrule._src.native."
 _RUNS_RECORDED_CALLS = "chainrule._src.compiling.python_executor"
@@ -22,8 +22,8 @@ _RUNS_RECORDED_CALLS = "chainrule._src.compiling.python_executor"
 def is_internal(error: BaseException) -> bool:
     """Return whether an exception of a call that succeeds eagerly shows a defect of the compiler.
 
-    The innermost Python frame then belongs to the compiler, but not to the module that runs recorded calls: functions in C
-    raise from there.
+    The innermost Python frame of such an exception belongs to the compiler. ``python_executor`` is excluded: it calls the recorded
+    NumPy functions, and an exception that NumPy's C code raises has its frame as the innermost one.
     """
     _, module = _innermost_frame(error)
     return not isinstance(error, _EXPECTED) and module.startswith(_COMPILER) and module != _RUNS_RECORDED_CALLS

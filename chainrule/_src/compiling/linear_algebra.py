@@ -1,8 +1,8 @@
 """Lower NumPy's linear algebra to the inner loops of the gufuncs of ``np.linalg``, which call LAPACK.
 
 ``lowering`` calls the functions in ``FUNCTIONS``, which append the loops of a call to a ``CallLoops``. NumPy computes in float64 or
-complex128 and converts the results back. For a matrix without a result, a gufunc raises the "invalid" FP exception flag; NumPy ignores
-other flags. Such a loop is ``checked``: if it fails, the eager call raises the error.
+complex128 and converts the results back. If a matrix is singular or not positive definite, a gufunc raises the FP exception flag
+"invalid"; NumPy ignores other flags. Loops that can fail are ``checked``: if one fails, the call runs eagerly and raises NumPy's error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _GUFUNCS: Any = getattr(np.linalg, "_umath_linalg", None)
 
 
 def _gufunc(name: str, operands: list[Operand]) -> tuple[np.ufunc, tuple[NumpyDType, ...], tuple[int, int]]:
-    """Return a gufunc of ``np.linalg``, with its dtypes and its loop for these operands."""
+    """Return a gufunc of ``np.linalg``, its dtypes, and its loop for these operands as (function address, data address)."""
     ufunc = getattr(_GUFUNCS, name, None)
     if not isinstance(ufunc, np.ufunc) or any(x.dtype.char not in "fdFD" or 0 in x.layout.shape for x in operands):
         raise Unlowered
@@ -34,7 +34,9 @@ def _gufunc(name: str, operands: list[Operand]) -> tuple[np.ufunc, tuple[NumpyDT
     for types in ufunc.types:
         if types.startswith(char * ufunc.nin + "->"):
             dtypes = tuple(map(np.dtype, types.replace("->", "")))
-            is_small = char == "d" and operands[0].layout.shape[-1] <= gufuncs.MOST and name in gufuncs.small_loops()
+            is_small = (
+                char == "d" and operands[0].layout.shape[-1] <= gufuncs.MAX_ROWS and name in gufuncs.small_loops()
+            )
             return ufunc, dtypes, (gufuncs.small_loops()[name], 0) if is_small else loop_of(ufunc, dtypes)
     raise Unlowered
 

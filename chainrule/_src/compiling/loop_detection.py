@@ -2,9 +2,9 @@
 
 ``plan`` passes the ``TraceArrays`` of a program to a ``LoopFinder``, whose ``loops`` go to ``looped_lowering``.
 
-A loop is a range of calls in which a sequence of ``period`` signatures repeats ``count`` times. Signatures propose
-loops; operands decide. In every iteration each operand must have one of these relations to the same operand of the
-previous iteration:
+A loop is a range of calls in which a sequence of ``period`` signatures repeats ``count`` times. Repeated signatures propose loops; a loop
+is accepted if its operands are related. In every iteration each operand must have one of these relations to the same
+operand of the previous iteration:
 
 - *carried*: it is the result of the call at the same distance before it;
 - *invariant or strided*: it lies in the same memory, a constant number of bytes further. The results of one call of
@@ -30,18 +30,18 @@ from chainrule._src.compiling.trace import CONSTANT, TraceArrays
 FEWEST, SHORTEST = 4, 24
 #: the maximum number of iterations between the write and the read of a carried operand
 FARTHEST = FEWEST - 1
-#: lengths of the windows of signatures that are compared, and the number of periods that are tried
+#: lengths of the windows of signatures that are compared, and the maximum number of periods that are tried for each length
 WINDOWS, TRIED = (4, 16, 64), 24
 #: bytes above which a buffer is refused if less than half of its slots are read after their iteration
 WASTED = 1 << 26
-#: the largest multiple of a period that is tried if no relations are the same, and the fraction of iterations that must be alike
+#: the largest multiple of a period that is tried if most iterations differ, and the fraction of iterations that must be alike
 MULTIPLES, MOSTLY = 8, 0.75
-#: the number of periods that are tried in one range, and of ranges that are proposed at once
+#: the maximum depth of recursion into a range, and the maximum number of ranges that are proposed at once
 DEPTH, PROPOSED = 8, 256
 
 CARRIED, STRIDED, TABLE = range(3)
 ONE, RING, SAVED = "one", "ring", "saved"
-_ITERATION = np.int64(1 << 40)  # stands for the bytes between two slots of a buffer that has no layout yet
+_ITERATION = np.int64(1 << 40)  # represents the bytes between two slots of a buffer whose stride is not known yet
 
 
 class LoopBuffer:
@@ -159,24 +159,26 @@ class LoopFinder:
     def _verified(self, begin: int, end: int, period: int) -> TraceLoop | None:
         """Return the longest loop in a range whose operands have the same relations in every iteration.
 
-        Signatures cannot tell the period of a loop from that of a loop in its body. So a multiple of the period is tried first if the
-        operands suggest it; ``rolling`` finds loops in the body.
+        A loop in the body repeats the same signatures with a shorter period. If the operands suggest it, a multiple of the period, for
+        the enclosing loop, is therefore tried first. ``rolling`` finds the loop in the body later.
         """
         found = self._compared(begin, end, period)
         if found is None:
             return None
         for multiple in _multiples(found[0]):
-            around = self._compared(begin, end, multiple * period)
-            if around is not None and np.count_nonzero(around[0]) >= MOSTLY * len(around[0]):
-                loop = self._longest(begin, multiple * period, *around)
+            enclosing = self._compared(begin, end, multiple * period)
+            if enclosing is not None and np.count_nonzero(enclosing[0]) >= MOSTLY * len(enclosing[0]):
+                loop = self._longest(begin, multiple * period, *enclosing)
                 if loop is not None:
                     return loop
         return self._longest(begin, period, *found)
 
     def _compared(self, begin: int, end: int, period: int) -> tuple[NumpyArray, NumpyArray] | None:
-        """Return whether the operands of each iteration have the usual relations to those of the next one, and these relations.
+        """Compare the operands of successive iterations.
 
-        None if Python runs one of the calls, or if there are too few iterations.
+        Returns:
+            For each iteration but the last, whether all its operands have their usual relations to those of the next one; and for
+            each operand of the body, its usual relation. None if Python runs one of the calls, or if there are too few iterations.
         """
         trace = self._trace
         count = (end - begin) // period
@@ -268,7 +270,7 @@ class LoopFinder:
                 plans.append((column, age, bodies, members, late))
         decided = []
         for column, before_loop, bodies, members, late in plans:
-            latest = np.logical_or.reduce(late[: count - 1])  # read after their slots of a ring are written again
+            latest = np.logical_or.reduce(late[: count - 1])  # read after a ring buffer would have reused their slots
             for k, body in enumerate(bodies.tolist()):
                 some = bool(late[:, k].any())
                 if not some and not before_loop:
@@ -283,7 +285,7 @@ class LoopFinder:
                 if kind == SAVED and nbytes * len(members) > WASTED and 2 * np.count_nonzero(late[:, k]) < len(late):
                     return False
                 decided.append((body, column, buffer, members[:, k]))
-        self._note_strides(loop)
+        self._keep_strided_values(loop)
         for body, column, buffer, members in decided:
             loop.buffers[body, column] = buffer
             self.member[members] = len(self.loops)
@@ -300,12 +302,12 @@ class LoopFinder:
         return bool((members >= 0).all() and self._native[signatures].all() and (self.member[members] < 0).all())
 
     def _is_of_large_arrays(self, signatures: NumpyArray) -> bool:
-        """Return whether all kernel calls of a body go through large arrays: these run block by block in cache (``grouping``)."""
+        """Return whether all kernel calls of a body are on large arrays. ``grouping`` runs such calls block by block, in cache."""
         templates = [self._trace.templates[s] for s in signatures.tolist()]
         return all([loop.total >= LARGE for t in templates if t is not None for loop in t.loops])
 
-    def _note_strides(self, loop: TraceLoop) -> None:
-        """Give a slot per iteration to the ring buffers of other loops that this loop reads slot by slot."""
+    def _keep_strided_values(self, loop: TraceLoop) -> None:
+        """Replace ring buffers of other loops that this loop reads iteration by iteration by buffers with a slot per iteration."""
         trace = self._trace
         first, width = trace.starts[loop.begin], len(loop.relation)
         for k in np.flatnonzero(loop.relation == STRIDED).tolist():
@@ -331,12 +333,12 @@ def _periods(signature: NumpyArray) -> list[int]:
 
 
 def _most_frequent(rows: NumpyArray) -> NumpyArray:
-    """Return the value of each column that more than half of the rows have, if there is one."""
+    """Return the median of each column: the value that more than half of the rows have, if there is one."""
     return np.asarray(np.partition(rows, len(rows) // 2, axis=0)[len(rows) // 2])
 
 
 def _multiples(same: NumpyArray) -> list[int]:
-    """Return multiples of a period that may be the period of a loop around.
+    """Return the multiples of a period that may be the period of an enclosing loop.
 
     Args:
         same: whether the operands of each iteration have the usual relations to those of the next one.

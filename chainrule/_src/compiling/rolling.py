@@ -1,13 +1,14 @@
 """Arrange kernel calls: detect loops in the body of a loop, expand recorded loops, group large calls.
 
-``native_executor`` passes the kernel calls between loops to ``arranged``. A ``KernelLoop``, from ``loop_detection`` or ``scan``, passes its
-body to ``detect_loops``, which returns each repeated sequence as a ``KernelLoop`` again.
+``loop_detection`` has found the loops of the trace before. This module finds the loops in their bodies, on kernel calls and buffers.
+``native_executor`` passes the kernel calls between loops to ``arranged``. A ``KernelLoop``, made from a loop of the trace or from
+``scan``, passes its body to ``detect_loops``, which returns each repeated sequence as another ``KernelLoop``.
 
 Iterations are alike if they make the same kernel calls and each operand has the same relation to that of the previous iteration:
 
 - *carried*: written the same number of kernel calls before, in this iteration or one of the last few. The buffer of such values has
-  one slot if only the same iteration reads them, a ring of slots if the next iterations do, and a slot per iteration if they are
-  read after the loop (saved values of a backward pass);
+  one slot if only the same iteration reads them, a ring of slots if the next iterations read them, too, and a slot per iteration if
+  they are read after the loop (saved values of a backward pass);
 - *invariant or strided*: in the same buffer, a constant number of bytes further: a row of data, a slot of another loop's buffer;
 - *table*: a number, or a constant of the same layout.
 
@@ -41,7 +42,7 @@ from chainrule._src.compiling.loops import InnerLoop
 
 #: the minimum number of iterations, and of kernel calls of all iterations, of a loop
 FEWEST, SHORTEST = 4, 24
-#: the maximum age of a carried operand in iterations: less than FEWEST, so that the loop also reads values that it writes
+#: the maximum age of a carried operand in iterations: less than FEWEST, so that the loop reads some of its own values
 FARTHEST = FEWEST - 1
 #: the length of the windows that propose periods, and the numbers of periods that are tried for a loop and for one around it
 WINDOW, TRIED, OUTER_TRIED = 4, 64, 16
@@ -172,9 +173,8 @@ class _RepeatFinder:
 
     def __init__(self, kernel_calls: list[KernelCall], elsewhere: frozenset[Buffer]) -> None:
         self.kernel_calls = kernel_calls
-        self.writers: dict[
-            Buffer, tuple[int, int]
-        ] = {}  # the first kernel call that writes a buffer, and the index of the argument
+        # by buffer: the first kernel call that writes it, and the index of the argument
+        self.writers: dict[Buffer, tuple[int, int]] = {}
         self.last: dict[Buffer, float] = dict.fromkeys(elsewhere, np.inf)  # the last kernel call that uses a buffer
         for x, kernel_call in enumerate(kernel_calls):
             first = len(kernel_call.args) - kernel_call.loop.outputs
@@ -191,7 +191,7 @@ class _RepeatFinder:
         self._bad: dict[int, int] = {}  # by period: the index up to which no loop begins
 
     def _note_operands(self, keys: list[int]) -> None:
-        """Number the operands of kernel calls, so that array comparisons find most pairs with different relations.
+        """Number the operands of kernel calls. Comparisons of these arrays exclude most pairs of calls that are not alike.
 
         Two kernel calls may be alike if for each argument the locations are equal, or the distances to their writers are.
         """
@@ -220,7 +220,9 @@ class _RepeatFinder:
         self._moves = np.array(move_indices, np.intp).reshape(shape)
         self._keys = np.array(keys, np.intp)
         self._relative = np.array(relative, np.intp).reshape(shape)
-        self._relative[self._relative < 0] = -2 - np.arange(np.count_nonzero(self._relative < 0))  # like no other
+        self._relative[self._relative < 0] = -2 - np.arange(
+            np.count_nonzero(self._relative < 0)
+        )  # unequal to all others
         self._number_locations()
 
     def _number_locations(self) -> None:
@@ -238,7 +240,7 @@ class _RepeatFinder:
         self._own = np.where(current[self._numbers] == self._numbers, self._relative, self._location_numbers)
 
     def _may_repeat(self, x: int | slice, y: NumpyArray | slice) -> Any:
-        """Return whether kernel calls may be alike. False is certain."""
+        """Return False for kernel calls that are certainly not alike, else True."""
         same = (self._location_numbers[x] == self._location_numbers[y]) | (self._own[x] == self._own[y])
         return (self._keys[x] == self._keys[y]) & same.all(-1)
 
@@ -478,7 +480,7 @@ class _Repeat:
         plain = type(self._finder.kernel_calls[self.start + j].args[k][0]) is Buffer
         late = []
         for iteration, member in enumerate(result.members, -result.before):
-            end = self.start + (iteration + length) * period  # when its slot in a ring is written again
+            end = self.start + (iteration + length) * period  # the iteration that would write its slot of a ring again
             if not plain or self._finder.last[member] >= end:
                 late.append(iteration)
         if not late and not result.before:

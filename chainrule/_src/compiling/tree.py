@@ -247,7 +247,7 @@ class Tree:
                 rest = path[len(pairs) :]
                 return [*pairs, *zip(rest, rest, strict=True)]
             at.branches[key] = at = at.branches[key].copy()
-        return None  # all of its values were read before, so the function depends on something that is not guarded
+        return None  # the tree has this path already, so the function depends on state that is not guarded
 
     def _add_inputs(self, trace: FunctionTrace) -> None:
         """Add the sources, guards and effects of a trace."""
@@ -266,7 +266,7 @@ class Tree:
     def absorb(self, trace: FunctionTrace) -> bool:
         """Return whether a trace is equal to the only trace of the tree, although guards failed. If so, loosen these guards.
 
-        The traces are equal although names refer to other objects or arrays have other contents. So these guards are not needed.
+        Then names refer to other objects, or arrays have other contents, without an effect on the trace: their guards are not needed.
         """
         (old, *others) = self.traces
         if others or trace.guards or self.root.guard is not None:
@@ -335,7 +335,7 @@ class Tree:
         return self.root.guard is not None or bool(self.root.checks)
 
     def reads_beginning_with(self, reads: list[bytes | None]) -> int:
-        """Return the largest number of values that Python reads in a trace in which it reads these first; 0 if there is none."""
+        """Return the number of reads of the longest trace that begins with these reads; 0 if there is none."""
         return max([len(found) for found in self._reads if found[: len(reads)] == reads], default=0)
 
 
@@ -375,7 +375,7 @@ def _segments(trace: FunctionTrace) -> list[Segment]:
     return path
 
 
-_OFFSET = 1 << 40  # added to the number of an array that another array of the tree has already
+_OFFSET = 1 << 40  # added to the number of an array if another array of the tree has the same number
 
 
 def _number_alike(trace: FunctionTrace, sources: dict[int, object]) -> None:

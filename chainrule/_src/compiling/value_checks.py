@@ -1,8 +1,10 @@
-"""Checks of the values that Python reads in a loop, as calls of a plan.
+"""Check, in a plan, the values that Python reads in a loop.
 
-A trace is valid only for the values that Python has read. Where a line reads many values, as the condition of a loop does, the plan itself
-compares each of them with the recorded one. So iterations with reads are found as a loop like others. A run ends at the first value that
-differs. ``tree`` adds the calls (``with_checks``) and handles ``ValueDiffers``. ``lowering`` calls ``lower_check``.
+A trace is valid only for the values that Python read during tracing. If one source line reads many values, such as the condition of a
+loop, the plan compares each value with the recorded one by a call of ``check_value``. The iterations are then equal sequences of calls,
+so ``loop_detection`` finds them. A run ends at the first value that differs.
+
+``tree`` inserts the calls (``with_checks``) and handles ``ValueDiffers``. ``lowering`` calls ``lower_check``.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from chainrule._src.compiling.loops import InnerLoop, Unlowered, own_loop
 from chainrule._src.interpreters.trace_types import TracedCall, ValueGuard, Var
 from chainrule._src.messages.source_locations import Where
 
-#: reads of one source line in a trace from which the plan checks the values
+#: the plan checks the values of source lines that read at least this many values in a trace
 REPEATED = 4
 
 
@@ -27,7 +29,7 @@ class ValueDiffers(Exception):
     """A run of a plan ended at a value that differs from the recorded one.
 
     Attributes:
-        ordinal: the number of the check among those of the plan.
+        ordinal: the index of the check among the checks of the plan.
         value: the bytes of the value; None if there are more than 16.
     """
 
@@ -41,7 +43,7 @@ class ValueCheck(NamedTuple):
 
     Attributes:
         position: the number of calls of the segment before the read.
-        number: the number of the Var.
+        number: the number of the value's Var.
         content: the recorded bytes, in C order.
         code, lasti: the source location of the read.
     """
@@ -59,16 +61,16 @@ def reads_up_to(
     """Return the bytes of the values that Python has read up to a failed check.
 
     Args:
-        reads: those before the plan.
+        reads: the bytes of the values that Python read before the plan.
         checks: the checks of the plan.
-        ordinal, value: the number of the failed check, and its value.
+        ordinal, value: the index of the failed check, and the bytes of its value.
     """
     return [*reads, *[check.content for check in checks[:ordinal]], value]
 
 
 def is_checked_in_plan(guards: list[ValueGuard]) -> list[bool]:
-    """Return for each value that Python reads whether its line reads so many that the plan checks them."""
-    # by line: the condition of a `while` is at two instructions
+    """Return, for each value that Python reads, whether the plan checks it: whether its line reads at least ``REPEATED`` values."""
+    # Reads are counted by line, because the condition of a `while` is compiled to two instructions.
     locations = [(id(guard.code), guard.lasti) for guard in guards]
     lines = {at: Where(guard.code, guard.lasti).line for at, guard in zip(locations, guards, strict=True)}
     found = [(code, lines[code, lasti]) for code, lasti in locations]
@@ -92,9 +94,10 @@ def check_value(value: NumpyArray, expected: NumpyArray, ordinal: NumpyArray) ->
 def with_checks(
     calls: list[TracedCall], checks: list[ValueCheck], shift: int, variables: dict[int, Var]
 ) -> tuple[list[TracedCall], list[Var]]:
-    """Return calls with the calls of checks among them, and the constants that these read.
+    """Insert the calls of checks between the calls of a segment. Return all calls, and the constants that the checks read.
 
     Args:
+        checks: the checks, in order.
         shift: the number of calls before those of the segment.
         variables: the Vars by number.
     """
@@ -118,7 +121,7 @@ def with_checks(
 
 
 def lower_check(loops: CallLoops, call: TracedCall) -> None:
-    """Lower ``check_value``."""
+    """Lower ``check_value`` to one kernel call, which stops the run if the bytes differ."""
     value, expected, _ = loops.reads
     nbytes = value.dtype.itemsize * size_of_shape(value.layout.shape)
     if not nbytes or value.layout.strides != expected.layout.strides:  # those of C order

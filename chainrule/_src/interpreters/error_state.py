@@ -29,7 +29,9 @@ class ErrorState:
     def __init__(self) -> None:
         self.exceptions_handled = False
         self._errors = fp_warnings.users_error_state()
-        self._unchanged_value: object = None  # a value of NumPy's context variable for which the error state is unchanged
+        self._unchanged_value: object = (
+            None  # a value of NumPy's context variable for which the error state is unchanged
+        )
         self._modes = fp_warnings.user_error_modes()
         self._filters = warnings.filters
         self._show_function = _show_function()

@@ -811,7 +811,9 @@ def _connect_trace() -> Any:
     """Connect the C implementation of recording and return its function for ufuncs; None without the extension."""
     if LOOPS is None:
         return None
-    LOOPS.connect_trace(Traced, Var, TracedCall, ErrorState, vars(warnings), fp_warnings.VARIABLE, is_in_try_block, np.add)
+    LOOPS.connect_trace(
+        Traced, Var, TracedCall, ErrorState, vars(warnings), fp_warnings.VARIABLE, is_in_try_block, np.add
+    )
     for name, ufunc in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide)):
         for reflected in (False, True):
             method = f"__r{name}__" if reflected else f"__{name}__"
