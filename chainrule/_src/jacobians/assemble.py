@@ -213,9 +213,9 @@ KnownPatterns = dict[Any, EntryPattern]
 def pattern_from(
     known: KnownPatterns | None, key: object, blocks: Sequence[TermBlock], shape: tuple[int, int]
 ) -> EntryPattern:
-    """Return the pattern of terms from the known patterns; compute and add it if it is not there.
+    """Return a pattern from the known patterns; compute and add it if it is missing.
 
-    Its arrays are then shared by several Jacobians, and read-only.
+    The arrays of a known pattern are read-only, because several Jacobians share them.
     """
     if known is None:
         return EntryPattern(blocks, shape)

@@ -115,7 +115,7 @@ class Selection:
 
 
 def _is_every_row(rows: IndexArray) -> bool:
-    """Return whether rows that do not descend contain every number from 0 on once."""
+    """Return whether ascending rows are 0, 1, 2 ... without gaps or repetitions."""
     return bool((rows == np.arange(len(rows))).all())
 
 

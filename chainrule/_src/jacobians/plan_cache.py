@@ -1,9 +1,9 @@
 """Reuse the structure of a Jacobian in later calls of ``jacobian`` with the same function.
 
 Every call runs the function and computes the signature of its trace. If a signature has occurred in two long calls, or in many
-short ones, the calls that compute the numbers of the terms are recorded and compiled (``term_plans``). This takes as long as about
-four calls. From then on the plan computes the numbers in calls with that signature. A function that branches, or reads other
-indices or globals, has another signature, and its terms are propagated as in a first call.
+short ones, the NumPy calls that compute the numbers of the terms are recorded and compiled to a plan (``term_plans``). This takes
+as long as about four calls. The plan computes the numbers in later calls with this signature. If the function takes another
+branch, or reads other indices or globals, its trace has another signature, and the terms are propagated as in a first call.
 
 ``api`` and ``compute_terms`` call ``lookup_plan``. Plans belong to the code of the function, and are freed with it.
 """
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from chainrule._src.jacobians.term_plans import TermPlan
 
 
-#: A plan is recorded when the calls with its signature did this work: steps times entries, of which each call counts at most half.
+#: the work (steps times entries) of calls with one signature after which a plan is recorded; each call counts at most half of it
 WORK_BEFORE = 1 << 20
-#: factor of the work before a signature is recorded again, whose plan was dropped
+#: factor of ``WORK_BEFORE`` for a signature whose plan was recorded and dropped
 AGAIN = 8
-#: entries that take as long as the Python code of a step
+#: the number of entries whose computation takes as long as the Python code of a step
 _STEP = 2000
-#: most plans of one function, most signatures whose work is counted, most bytes of all plans
+#: maximum number of plans of one function, of signatures of one function whose work is counted, and of bytes of all plans
 MOST_PLANS, MOST_COUNTED, MOST_BYTES = 8, 32, 1 << 28
-#: most steps times entries of a trace that is recorded, which keeps all intermediate numbers meanwhile
+#: maximum work of a trace that is recorded: recording keeps all intermediate numbers
 _MOST_WORK = 1 << 26
 
 #: the key of a plan: options, the key of the signature, digests of the arrays that were read
@@ -50,9 +50,9 @@ class _FunctionPlans:
     """The plans of one function.
 
     Attributes:
-        works: the work of all calls so far, by the hash of the key.
-        plans: by key; None for a signature that cannot be recorded.
-        reads: by the key of a signature: the indices of its arrays whose content is a part of the plan's key.
+        works: the work of the calls so far, by the hash of the plan's key.
+        plans: the plans by key; None for a signature that cannot be recorded.
+        reads: by the key of a signature, the indices of the arrays that rules read: their content is a part of the plan's key.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class _FunctionPlans:
         return options, signature.key, tuple(contents)
 
     def add(self, key: PlanKey, plan: TermPlan | None) -> None:
-        """Add a plan, and drop the plan that was not used for the longest time if there are too many."""
+        """Add a plan. Drop the least recently used plan if there are too many."""
         self.plans[key] = plan
         self.works[hash(key)] = (1 - AGAIN) * WORK_BEFORE
         while len(self.plans) > MOST_PLANS:
@@ -75,7 +75,7 @@ class _FunctionPlans:
                 self.reads.pop(signature, None)
 
     def count(self, key: PlanKey, work: int) -> None:
-        """Count the work of a call."""
+        """Add the work of a call without a plan."""
         number = hash(key)
         self.works[number] = self.works.get(number, 0) + min(work, WORK_BEFORE // 2)
         self.works.move_to_end(number)
@@ -83,7 +83,7 @@ class _FunctionPlans:
             self.works.popitem(last=False)
 
 
-#: by the code object of the function
+#: the plans by the code object of the function
 _FUNCTIONS: weakref.WeakKeyDictionary[CodeType, _FunctionPlans] = weakref.WeakKeyDictionary()
 
 
@@ -91,24 +91,24 @@ class PlanLookup:
     """The lookup of a plan for one trace.
 
     Attributes:
-        patterns: the patterns of the plan that computed the terms; None if there is none.
+        patterns: the sparsity patterns of the plan that computed the terms; None if no plan did.
     """
 
-    def __init__(self, trace: JacobianTrace, signature: TraceSignature, known: _FunctionPlans, memory: int) -> None:
-        self.trace, self.signature, self.known, self.memory = trace, signature, known, memory
+    def __init__(self, trace: JacobianTrace, signature: TraceSignature, cache: _FunctionPlans, memory: int) -> None:
+        self.trace, self.signature, self.cache, self.memory = trace, signature, cache, memory
         self.patterns: dict[Any, Any] | None = None
         self.key: PlanKey = (None, None, ())
 
     def terms(self, options: Hashable) -> TermGrid | None:
         """Return the terms of the trace, computed by a plan; None if they must be propagated."""
-        known, signature = self.known, self.signature
+        cache, signature = self.cache, self.signature
         with _LOCK:
-            self.key = known.key_of((options, self.memory), signature)
-            plan = known.plans.get(self.key)
-            worked = known.works.get(hash(self.key), 0)
-            records = plan is None and self.key not in known.plans and worked >= WORK_BEFORE
+            self.key = cache.key_of((options, self.memory), signature)
+            plan = cache.plans.get(self.key)
+            worked = cache.works.get(hash(self.key), 0)
+            records = plan is None and self.key not in cache.plans and worked >= WORK_BEFORE
             if plan is not None:
-                known.plans.move_to_end(self.key)
+                cache.plans.move_to_end(self.key)
                 plan.last_use = _clock()
         if (plan is None and not records) or self._is_written():
             return None
@@ -121,7 +121,7 @@ class PlanLookup:
         return found
 
     def _is_written(self) -> bool:
-        """Return whether a constant was written after its use, for which eager code raises or chooses another strategy."""
+        """Return whether an operand was written to after its use. Eager code then raises, or chooses another strategy."""
         try:
             for step in self.trace.steps:
                 step.check_unwritten()
@@ -130,19 +130,19 @@ class PlanLookup:
         return False
 
     def _recorded(self) -> TermGrid | None:
-        """Record a plan, and return the terms that were computed meanwhile; None if they cannot be recorded."""
+        """Record a plan, and return the terms that the recording computed; None if the calls cannot be recorded."""
         module = importlib.import_module("chainrule._src.jacobians.term_plans")
         try:
             plan, found, reads = module.record_plan(self.trace, self.signature.arrays, self.memory)
         except Exception:  # a rule that reads numbers, for example; eager code raises its own errors
             plan, found, reads = None, None, ()
-        known, signature = self.known, self.signature
+        cache, signature = self.cache, self.signature
         with _LOCK:
             if reads:
-                before = known.reads.get(signature.key, ())
-                known.reads[signature.key] = tuple(sorted({*before, *reads}))
-                self.key = known.key_of(self.key[0], signature)
-            known.add(self.key, plan)
+                before = cache.reads.get(signature.key, ())
+                cache.reads[signature.key] = tuple(sorted({*before, *reads}))
+                self.key = cache.key_of(self.key[0], signature)
+            cache.add(self.key, plan)
             if plan is not None:
                 plan.last_use = _clock()
                 _evict_to(MOST_BYTES)
@@ -151,12 +151,12 @@ class PlanLookup:
         return found
 
     def note_propagated(self, found: TermGrid) -> None:
-        """Count a call whose terms were propagated."""
+        """Count the work of a call whose terms were propagated without a plan."""
         entries = sum([term.cols.size for row in found for terms in row for term in terms])
         work = len(self.trace.steps) * (entries + _STEP)
         if self.trace.strategy == FORWARD and work <= _MOST_WORK:
             with _LOCK:
-                self.known.count(self.key, work)
+                self.cache.count(self.key, work)
 
 
 def clear_plans() -> None:
@@ -166,22 +166,22 @@ def clear_plans() -> None:
 
 
 def _evict_to(most: int) -> None:
-    """Drop the plans that were not used for the longest time, until all plans take at most this number of bytes."""
+    """Drop the least recently used plans until all plans take at most this number of bytes."""
     every = [
-        (plan.last_use, plan.nbytes, known, key)
-        for known in _FUNCTIONS.values()
-        for key, plan in known.plans.items()
+        (plan.last_use, plan.nbytes, cache, key)
+        for cache in _FUNCTIONS.values()
+        for key, plan in cache.plans.items()
         if plan
     ]
     total = sum([nbytes for _, nbytes, _, _ in every])
-    for _, nbytes, known, key in sorted(every, key=lambda item: item[0]):
+    for _, nbytes, cache, key in sorted(every, key=lambda item: item[0]):
         if total <= most:
             return
         total -= nbytes
         if nbytes > most:
-            known.plans[key] = None
+            cache.plans[key] = None
         else:
-            del known.plans[key]
+            del cache.plans[key]
 
 
 def lookup_plan(trace: JacobianTrace, memory: int) -> PlanLookup | None:
@@ -191,7 +191,7 @@ def lookup_plan(trace: JacobianTrace, memory: int) -> PlanLookup | None:
     if code is None or signature is None:
         return None
     with _LOCK:
-        known = _FUNCTIONS.get(code)
-        if known is None:
-            known = _FUNCTIONS[code] = _FunctionPlans()
-    return PlanLookup(trace, signature, known, memory)
+        cache = _FUNCTIONS.get(code)
+        if cache is None:
+            cache = _FUNCTIONS[code] = _FunctionPlans()
+    return PlanLookup(trace, signature, cache, memory)

@@ -2,11 +2,11 @@
 
 ``implicit`` and ``scipy.sparse.linalg`` call ``solve_equation``.
 
-If F(x, θ) = 0, then ∂F/∂x · dx + ∂F/∂θ · dθ = 0 for a small change of θ. So the derivative does not depend on the solver, and the
-solver is not recorded: the rules solve a linear system with A = ∂F/∂x.
+If F(x, θ) = 0, then ∂F/∂x · dx + ∂F/∂θ · dθ = 0 for a small change of θ. The derivative therefore does not depend on the solver, and
+the solver is not recorded. The rules solve a linear system with the matrix A = ∂F/∂x.
 
-The solution of that system is itself the solution of an equation, A v - b = 0, and is differentiated by the same rules with the
-same factors of A. So derivatives of any order are available.
+The solution v of the linear system is also the solution of an equation, A v - b = 0. The same rules differentiate it, with the same
+factors of A, to any order.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from chainrule._src.transforms.grad import vjp
 from chainrule._src.transforms.jvp import jvp
 
 ndarray = np.ndarray
-SPARSE = 64  # number of unknowns from which on the Jacobian may be sparse
-KEPT = 8  # factorizations that an equation caches: of the last points, such as the examples of a batch
+SPARSE = 64  # minimum number of unknowns of a sparse Jacobian
+KEPT = 8  # number of factorizations that an equation caches, of its last points (the examples of a batch)
 
 
 # -- equations ---------------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class Equation:
 
 
 class LinearSystem:
-    """The equation A v - b = 0, with A = ∂F/∂x of an equation, or its transpose. The operands are b, x and the equation's."""
+    """The equation A v - b = 0, where A is ∂F/∂x of an equation or its transpose. The operands are b, x, and those of F."""
 
     api: str
 

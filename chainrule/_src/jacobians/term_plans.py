@@ -1,7 +1,7 @@
 """``TermPlan``: a compiled program that computes the numbers of a Jacobian's terms from the arrays of a trace.
 
-Rows and columns of terms depend only on the signature of the trace, so a plan stores them. Their numbers are computed by NumPy
-calls, which ``record_plan`` records while it propagates the terms of one trace. ``plan_cache`` calls it, and runs the plans.
+The rows and columns of terms depend only on the signature of the trace, so a plan stores them. NumPy calls compute the numbers.
+``record_plan`` records these calls while it propagates the terms of one trace. ``plan_cache`` calls ``record_plan`` and runs the plans.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class TermPlan:
     """Computes the terms of traces with one signature.
 
     Attributes:
-        patterns: the patterns of matrices of these terms, filled by ``layouts`` and ``result``.
+        patterns: the sparsity patterns of matrices of these terms. ``layouts`` and ``result`` add them.
         nbytes: approximate memory, including patterns.
         last_use: number of the last lookup that found the plan.
     """
@@ -72,7 +72,7 @@ class TermPlan:
         self.nbytes = planned + sum([x.nbytes for x in integers if x is not None]) + 16 * entries
 
     def terms(self, arrays: Sequence[NumpyArray]) -> TermGrid | None:
-        """Return the terms for the arrays of a signature; None if a call fails, or warns: it must then run eagerly."""
+        """Return the terms for the arrays of a signature; None if a call raises or would warn: the terms must then be propagated."""
         outputs: list[NumpyArray] = []
         if self._plan is not None:
             try:
@@ -92,18 +92,19 @@ def _raise_except_for(ignored: frozenset[str], kinds: Iterable[str]) -> None:
 
 
 class _Input(NamedTuple):
-    """The numbers of a term that are an array of the signature."""
+    """The numbers of a term are an array of the signature, with this index."""
 
     number: int
 
 
 class _Output(NamedTuple):
-    """The numbers of a term that the plan computes."""
+    """The numbers of a term are an output of the plan, with this index."""
 
     number: int
 
 
 def _filled(term: Term, numbers: Any, arrays: Sequence[NumpyArray], outputs: list[NumpyArray]) -> Term:
+    """Return a term with its numbers, given as an index of the inputs or outputs, or as constants."""
     if type(numbers) is _Output:
         numbers = outputs[numbers.number]
     elif type(numbers) is _Input:
@@ -122,7 +123,7 @@ def _as_constant(term: Term) -> Term:
 
 
 def _check_constants(constants: list[Var], inputs: list[Var]) -> None:
-    """Raise if a constant of the program is memory of an input: it was not read through the input's Var."""
+    """Raise if a constant shares memory with an input: the constant would keep the input's old numbers."""
     floats = [var.array for var in constants if var.dtype.kind in "fc"]
     if any([np.may_share_memory(x, var.array) for x in floats for var in inputs]):
         raise Unrecordable("a number of the trace was captured as a constant")
@@ -135,7 +136,7 @@ def record_plan(
 
     Args:
         arrays: the arrays of the trace's signature.
-        memory: most bytes of each step.
+        memory: the maximum number of bytes of each step.
 
     Returns:
         The plan; the terms of this trace; and the indices of arrays whose content determined rows or columns.
@@ -197,6 +198,7 @@ def _with_values(trace: JacobianTrace, values: dict[int, Traced]) -> JacobianTra
 
 
 def _mapped(origin: Any, steps: dict[JacStep, JacStep]) -> Any:
+    """Return an origin with its step replaced."""
     return (steps[origin[0]], origin[1]) if type(origin) is tuple else origin
 
 

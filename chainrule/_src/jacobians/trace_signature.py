@@ -1,7 +1,7 @@
 """The signature of a trace: a hashable key of everything, except numbers, that determines the terms of its Jacobian.
 
 ``term_plans`` looks up plans by it. Two traces with equal signatures have the same primitives with the same parameters, the same
-origins, and arrays of the same shapes, dtypes and strides; so the same NumPy calls compute the numbers of their terms. The
+origins, and arrays of the same shapes, dtypes and strides. The same NumPy calls therefore compute the numbers of their terms. The
 content of arrays among the parameters (indices) is part of the signature, as a digest of 128 bits.
 """
 
@@ -26,7 +26,7 @@ from chainrule._src.tape.modes import LOCAL
 ndarray = np.ndarray
 #: a trace with more steps has no signature
 MOST_STEPS = 400
-#: functions around functions that ``code_of`` looks into
+#: the maximum number of wrappers that ``code_of`` unwraps
 _MOST_WRAPPERS = 32
 
 
@@ -49,14 +49,14 @@ class _NoSignature(Exception):
 def signature_of(trace: JacobianTrace) -> TraceSignature | None:
     """Return the signature of a trace; None if it has none.
 
-    That is the case inside other transformations, for values on the tape, for primitives of the user, whose rules may read
-    any state, and for parameters that are functions or other objects.
+    A trace has no signature inside other transformations, with values on the tape, with primitives of the user (whose rules may
+    read any state), and with parameters that are functions or other objects.
     """
     if trace.create_graph or STACK.levels or LOCAL.watch is not None or LOCAL.recorder is not None:
         return None
     try:
         steps = trace.steps
-        return None if len(steps) > MOST_STEPS else _Signing(trace).signature()
+        return None if len(steps) > MOST_STEPS else _SignatureBuilder(trace).signature()
     except _NoSignature:
         return None
 
@@ -83,8 +83,8 @@ def code_of(function: Any) -> CodeType | None:
     return code if type(code) is CodeType else None
 
 
-class _Signing:
-    """Computes the signature of one trace: numbers steps, variables and arrays in the order of their first use."""
+class _SignatureBuilder:
+    """Builds the signature of one trace. Steps, variables and arrays are numbered in the order of their first use."""
 
     def __init__(self, trace: JacobianTrace) -> None:
         self.trace = trace
@@ -140,7 +140,7 @@ class _Signing:
 def _key_of(x: Any) -> Hashable:
     """Return a key that is equal only for values of the same type and content."""
     kind = type(x)
-    if kind in _EXACT:
+    if kind in _COMPARABLE:
         return kind, x
     if kind is float or kind is complex:
         return kind, repr(x)  # distinguishes the signs of zeros
@@ -159,4 +159,5 @@ def _key_of(x: Any) -> Hashable:
     raise _NoSignature
 
 
-_EXACT = frozenset({bool, int, str, bytes, type(None), EllipsisType})
+#: types whose values are equal only if their contents are
+_COMPARABLE = frozenset({bool, int, str, bytes, type(None), EllipsisType})
