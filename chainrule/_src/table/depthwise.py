@@ -1,8 +1,9 @@
 """Convolutions of single channels: each output channel reads one input channel.
 
-``table.convolution`` calls these functions in place of matrix products, whose columns would be copied for one row of a product only.
-Each tap of the kernel multiplies a shifted copy of the input; the taps are added in order. ``native/depthwise.c`` computes the
-same bits. The Python code is used without the extension, and if a loop raises a floating-point exception, so that NumPy warns.
+``table.convolution`` calls these functions. Other convolutions copy the windows to the columns of a matrix product. Here each column
+would be used only once, so the result is a sum over the taps (elements) of the kernel, in order: each tap multiplies a shifted copy of
+the input. ``native/depthwise.c`` computes the same bits. The NumPy code is used without the extension, and if the extension meets a
+floating-point exception, so that NumPy warns.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from chainrule._src.arrays.any_array import call_as_one_operation, is_array
 from chainrule._src.arrays.types import AnyArray, Ints, NumpyArray
 from chainrule._src.native import LOOPS
 
-MOST = 4  #: largest number of output channels of one input channel; matrix products are faster from there on
+MAX_MULTIPLIER = 4  #: maximum number of output channels of one input channel; for more, matrix products are faster
 ndarray = np.ndarray
 
 
@@ -26,7 +27,7 @@ def is_depthwise(x: Any, y: Any, channels: int, groups: int, out: int) -> bool:
     """Return whether each group has one channel, and both operands are arrays of the same real dtype."""
     return (
         channels == groups
-        and 0 < out // groups <= MOST
+        and 0 < out // groups <= MAX_MULTIPLIER
         and is_array(x)
         and is_array(y)
         and x.dtype == y.dtype
@@ -90,7 +91,7 @@ def _padded(x: NumpyArray, padding: Ints) -> NumpyArray:
 
 
 def _taps(kernel: Ints, stride: Ints, dilation: Ints, counts: Ints) -> Iterator[tuple[Ints, tuple[Any, ...]]]:
-    """Yield the index of each tap, and the index of the elements of the padded input that the windows multiply with it."""
+    """Yield each tap's index in the kernel, and the index of the elements of the padded input that the tap multiplies."""
     for tap in np.ndindex(*kernel):
         start = [k * d for k, d in zip(tap, dilation, strict=True)]
         yield tap, (..., *[slice(a, a + s * (c - 1) + 1, s) for a, s, c in zip(start, stride, counts, strict=True)])
@@ -124,7 +125,7 @@ def input_in_numpy(
 def weight_in_numpy(
     g: NumpyArray, x: NumpyArray, stride: Ints, padding: Ints, dilation: Ints, kernel: Ints
 ) -> NumpyArray:
-    """Sum the products of each plane, then the sums of all examples, so that the order of the sums is that of rows in memory."""
+    """Sum the products of each plane, then these sums over the examples. Each sum is along contiguous rows, as in the extension."""
     n, out, *counts = g.shape
     channels = x.shape[1]
     each = g.reshape(n, channels, out // channels, *counts)

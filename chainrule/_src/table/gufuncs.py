@@ -2,7 +2,7 @@
 
 NumPy's Python wrapper takes five times as long as the gufunc for small matrices, so the gufuncs are called directly, with NumPy's
 dtypes and error states. ``native/small_matrices.c`` computes real matrices of at most four rows, if its bits are those of the gufunc.
-Single matrices of a middle size share their LU factors (``recent_factors``).
+Single float64 matrices of 64 to 1,024 rows share their LU factors (``recent_factors``).
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _COMPUTED = {
 
 
 def _raiser(message: str) -> Any:
+    """Return an error state in which the FP exception flag "invalid" raises ``LinAlgError``."""
+
     def call(error: str, flag: int) -> None:
         raise linalg.LinAlgError(message)
 
@@ -63,7 +65,7 @@ def _call(error_state: object, gufunc: np.ufunc, types: str, is_converted: bool,
     return out.astype(matrices[0].dtype, copy=False) if is_converted else out
 
 
-MOST = 4  #: rows of the largest matrices that the extension computes
+MAX_ROWS = 4  #: the maximum number of rows of matrices that the extension computes
 _NAMES = ("inv", "solve", "det", "slogdet", "cholesky_lo")
 INV, SOLVE, DET, SLOGDET, CHOLESKY = range(5)
 

@@ -1,4 +1,4 @@
-"""LU factors by the LAPACK of NumPy, which has no public function for them.
+"""LU factors by NumPy's LAPACK. NumPy has no public function for them.
 
 ``table.lu`` calls ``lu`` with plain arrays. ``native/linear_algebra.c`` calls LAPACK for the matrices of a stack; without the extension,
 ctypes does. If NumPy's LAPACK is not found, ``lu`` returns None.
@@ -43,6 +43,7 @@ def lu(x: NumpyArray) -> tuple[NumpyArray, NumpyArray, NumpyArray] | None:
 
 
 def lu_by_ctypes(x: NumpyArray) -> tuple[NumpyArray, NumpyArray, NumpyArray] | None:
+    """Return the result of ``lu`` without the extension; None if NumPy's LAPACK is not found."""
     m, n = x.shape[-2:]
     kind = _KINDS.get(x.dtype.char)
     getrf = lapack_function(f"{kind}getrf_", 6) if kind and x.size else None

@@ -1,9 +1,9 @@
 """Share the LU factors of a matrix between ``solve``, ``inv``, ``slogdet`` and their derivatives, in eager code.
 
-``gufuncs`` calls this module. NumPy factors the matrix in each call. Here the factors of the last matrix of a thread are kept
-while the matrix exists, and used for a matrix with the same bits. They come from NumPy's LAPACK, where ``gesv`` is ``getrf`` and
-``getrs`` if one thread computes, so results have the bits of NumPy's. Plans of ``compile`` share factors in the same way
-(``compiling.factors``).
+``gufuncs`` calls ``factors_of``; ``linalg`` calls ``inverse_for_rules``. NumPy factors the matrix in each call. Here the factors of
+the last matrix of a thread are cached while its memory exists, and used for every matrix with the same bits. LAPACK's ``getrf``
+computes them, and ``getrs`` the solutions. On one thread these give the bits of ``gesv``, which NumPy calls. Plans of ``compile``
+share factors in the same way (``compiling.factors``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from chainrule._src.native.blas import blas_function, lapack_function
 
 ndarray = np.ndarray
 linalg: Any = np.linalg
-#: sizes of matrices: below, the calls take as long as the factorization; above, the copies take much memory
+#: numbers of rows: below SMALLEST, the calls take as long as the factorization; above LARGEST, the copies take too much memory
 SMALLEST, LARGEST = 64, 1024
 
 
@@ -61,7 +61,7 @@ class LuFactors(NamedTuple):
         """Solve in place for right-hand sides in Fortran order; return the solutions in C order."""
         getrs: Any = lapack_function("dgetrs_", 9)
         n, sides, info = self._integers(len(self.matrix), len(right), 0)
-        getrs(_PLAIN, n, sides, self.columns, n, self.pivots, right, n, info)
+        getrs(_NOT_TRANSPOSED, n, sides, self.columns, n, self.pivots, right, n, info)
         return np.ascontiguousarray(right.T)
 
     def _integers(self, *values: int) -> Any:
@@ -80,7 +80,7 @@ class LuFactors(NamedTuple):
 
 #: width of the blocks of columns for which ``getri`` has memory
 _BLOCK = 64
-_PLAIN = np.array([ord("N")], np.uint8)
+_NOT_TRANSPOSED = np.array([ord("N")], np.uint8)
 
 
 class _Recent(threading.local):
@@ -94,12 +94,12 @@ _RECENT = _Recent()
 
 
 def has_shared_factors(x: AnyArray) -> bool:
-    """Return whether the shape and dtype of a square matrix are those whose factors are shared."""
+    """Return whether the factors of square matrices of this shape and dtype are shared."""
     return x.ndim == 2 and x.dtype == np.float64 and SMALLEST <= x.shape[0] <= LARGEST
 
 
 def factors_of(x: NumpyArray) -> LuFactors | None:
-    """Return the factors of a float64 matrix; None if it is singular, or its size or the BLAS does not allow it."""
+    """Return the factors of a matrix; None if it is singular or its factors are not shared: other sizes, dtypes, BLAS or threads."""
     if not has_shared_factors(x):
         return None
     known = _RECENT.factors

@@ -16,7 +16,7 @@ from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.native import LOOPS
 
-SMALL = 32
+SMALL = 32  # maximum number of rows of a system that is not halved
 
 
 def solution(x: AnyArray, y: AnyArray, upper: bool, unit: bool) -> AnyArray:
@@ -37,6 +37,7 @@ def solution(x: AnyArray, y: AnyArray, upper: bool, unit: bool) -> AnyArray:
 
 
 def small_solution(x: NumpyArray, y: NumpyArray, upper: bool, unit: bool) -> NumpyArray:
+    """Return the solution for at most ``SMALL`` rows; ``compile`` records it as one call."""
     found = LOOPS.triangular_solution(x, y, upper, unit) if in_c() else None
     if found is None:
         found = solution_in_numpy(x, y, upper, unit)
