@@ -4,9 +4,9 @@
 cached dispatch depend on shapes and static arguments only. ``native/operation.c`` calls ``make_entry`` after a call, and replays the entry
 in later calls with the same cache key.
 
-At the first call of a function of tensors, its entry is read from the nodes of the results, each of which one primitive made. A function of
-Arrays may apply several primitives. At the second call, the function runs again under a watch, C replays the recorded steps, and the entry
-is valid if both results agree in all respects.
+At the first call of a function of tensors, its entry is read from the nodes of the results: one primitive made each result. A function of
+Arrays may apply several primitives. At its second call with a key, the function runs under a watch that records the primitives, C replays
+them, and the entry is valid if both results agree in value, layout and history.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from chainrule._src.tape.view import View, has_origin
 
 ndarray = np.ndarray
 _STATIC = (int, float, bool, complex, str, slice, type(None), type(Ellipsis), np.dtype, type)
-_INTO = frozenset({"out", "where", "dtype"})
-_TRIAL_SIZE = 65536  # number of elements up to which a function runs again if its results were not recorded
+_UNCACHED_OPTIONS = frozenset({"out", "where", "dtype"})  # a call with one of these keywords has no entry
+_TRIAL_SIZE = 65536  # maximum number of elements for which a function runs again because its results have no nodes
 
 
 class _StepRecorder(Watch):
@@ -86,9 +86,9 @@ def make_entry(
     """Return the dispatch cache entry of a call, in the format of ``native/dispatch_cache.c``; None if there is none.
 
     Args:
-        args: the arguments. The last ones are keyword arguments.
+        args: the arguments, positional ones first.
         names: the names of the keyword arguments.
-        operands: the different tensors and plain arrays among the arguments.
+        operands: the distinct tensors and plain arrays among the arguments.
         result: the result of the call.
         arrays: as for ``with_cached_dispatch``.
     """
@@ -96,13 +96,14 @@ def make_entry(
     keywords = dict(zip(names or (), args[count:], strict=True))
     if arrays:
         options = args[4] if len(args) == 5 and type(args[4]) is dict else keywords
-        if type(result) is not Array or not _INTO.isdisjoint(options):
+        if type(result) is not Array or not _UNCACHED_OPTIONS.isdisjoint(options):
             return None
         return _entry_of_array(functools.partial(call, *args[:count], **keywords), operands, result._tensor)
     was_recorded = is_recording() and any([x._edge is not None for x in operands])
     if not was_recorded or (type(result) is tuple and any([has_origin(x) for x in operands])):
         if sum([x._raw.size for x in operands]) > _TRIAL_SIZE:
             return None
+        # The results have no nodes to read, so the function runs again on tensors of ones that require grad.
         substitutes = {id(x): _ones_like(x) for x in operands}
         args = _map_tensors(lambda x: substitutes[id(x)], args)
         try:
@@ -127,7 +128,7 @@ if LOOPS is not None:
 
 
 def _map_tensors(function: AnyFunction, x: Any) -> Any:
-    """Return an argument in which each tensor is replaced by the result of a function."""
+    """Apply a function to each tensor in an argument."""
     if type(x) is Array:
         array = object.__new__(Array)
         array._tensor = function(x._tensor)
@@ -179,7 +180,7 @@ def _entry_of_tensors(first: Any, result: Any) -> tuple[Any, ...] | None:
 
 
 def _step_of_node(first: Any, result: Any) -> tuple[Any, ...] | None:
-    """Return the step of the node of a result; None if the node is not that of one primitive of the given tensors."""
+    """Return the step that made a result; None if the result is not one primitive applied to the given tensors."""
     several = type(first) is list
     tensors = first if several else [first]
     node = result._edge if type(result) is Tensor else None
@@ -199,7 +200,7 @@ def _step_of_node(first: Any, result: Any) -> tuple[Any, ...] | None:
 
 
 def _layout(x: Any, view: Any) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
-    """Return shape, strides and offset of a view in an array's memory; None if it is not an ordinary view."""
+    """Return the shape, strides and offset (in bytes) of a view of an array in C order; None for other results."""
     if type(view) is not ndarray or x.strides != np.empty(x.shape, x.dtype).strides:
         return None
     offset = view.ctypes.data - x.ctypes.data
@@ -211,8 +212,8 @@ def _layout(x: Any, view: Any) -> tuple[tuple[int, ...], tuple[int, ...], int] |
 # -- functions of Arrays ---------------------------------------------------------------------------------------------
 
 
-def _entry_of_array(again: AnyFunction, operands: Sequence[AnyArray], tensor: Tensor) -> tuple[Any, ...] | None:
-    """Return the entry of a function of Arrays, whose result holds this tensor. ``again`` calls the function again."""
+def _entry_of_array(repeat: AnyFunction, operands: Sequence[AnyArray], tensor: Tensor) -> tuple[Any, ...] | None:
+    """Return the entry of a function of Arrays. ``tensor``: the tensor of its result; ``repeat``: calls the function again."""
     if type(tensor) is not Tensor or type(tensor._edge) is not Node:
         return None
     if any([tensor is x or tensor._raw is getattr(x, "_raw", x) for x in operands]):
@@ -221,7 +222,7 @@ def _entry_of_array(again: AnyFunction, operands: Sequence[AnyArray], tensor: Te
         return None
     steps = _StepRecorder()
     with np.errstate(all="ignore"), steps:  # the first call has warned already
-        repeated = again()
+        repeated = repeat()
     entry = _recorded_entry(steps, operands, repeated._tensor)
     if entry is None:
         return None

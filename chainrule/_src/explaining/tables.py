@@ -15,10 +15,10 @@ from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.markup import escape
 
 MOST_DECIMALS = 4
-DIGITS = 3  # a number with fewer significant digits uses a power of ten, unless its decimals are exact
+DIGITS = 3  # minimum number of significant digits without a power of ten, unless the decimals are exact
 EXACT = 3e-8  # relative error up to which decimals are exact, about that of float32
 FIGURE, POINT = "\u2007", "\u2008"  # spaces as wide as a digit and as a point
-TALL, SHOWN = 16, 8  # most rows of a table that is shown whole; rows of a longer one
+TALL, SHOWN = 16, 8  # maximum number of rows of a table that is shown whole; number of rows shown of a longer table
 
 
 def flat_numbers(data: float | Sequence[float]) -> list[float]:
@@ -44,7 +44,7 @@ def is_real(numbers: Sequence[float]) -> bool:
 
 
 def decimals_of(numbers: Sequence[float]) -> int:
-    """Return the number of decimals that shows every number of the array, at most four."""
+    """Return the number of decimals that are needed to show every number, at most four."""
     wanted = 0
     for item in numbers:
         if not isinstance(item, float) or not math.isfinite(item):
@@ -69,12 +69,12 @@ def format_number(item: float, places: int, *, single: bool = False) -> str:
     if math.isinf(item):
         return "inf" if item > 0 else "−inf"
     size = abs(item)
-    known = min(places, max(8 - len(str(int(size))), 0)) if single else places
-    if size >= 1e9 or (size < 10 ** (DIGITS - 1 - known) and abs(round(item, known) - item) > EXACT * size):
+    decimals = min(places, max(8 - len(str(int(size))), 0)) if single else places
+    if size >= 1e9 or (size < 10 ** (DIGITS - 1 - decimals) and abs(round(item, decimals) - item) > EXACT * size):
         mantissa, exponent = f"{item:.3e}".split("e")
         text = f"{mantissa}e{int(exponent)}"
     else:
-        text = f"{item:.{known}f}" + FIGURE * (places - known) + POINT * (places > known == 0)
+        text = f"{item:.{decimals}f}" + FIGURE * (places - decimals) + POINT * (places > decimals == 0)
     if not float(text):
         text = text.lstrip("-")
     return text.replace("-", "−")
@@ -115,10 +115,10 @@ def array_table(array: JSONObject, caption: str, *, key: str = "", label: str, l
         label: the name of the box for a screen reader, as text.
         live: whether the script makes the cells editable.
     """
-    shape, there = array["shape"], _there(array["data"])
-    texts, width = format_cells(array), there[-1] if there else 1
+    shape, data_shape = array["shape"], _data_shape(array["data"])
+    texts, width = format_cells(array), data_shape[-1] if data_shape else 1
     rows = len(texts) // (width or 1)
-    shown = rows if live or rows <= TALL else min(SHOWN, there[-2])
+    shown = rows if live or rows <= TALL else min(SHOWN, data_shape[-2])
     marks = f" data-key='{escape(key)}'" if key and not array["truncated"] else ""
     marks += " data-edit=''" * live + " data-single=''" * (array.get("dtype") == "float32")
     full = f"{caption} <span class='shape'>{tuple_text(shape)}</span>"
@@ -126,30 +126,30 @@ def array_table(array: JSONObject, caption: str, *, key: str = "", label: str, l
         full += " <span class='note'>the first numbers</span>"
     body = "<tbody><tr><td class='empty'>no elements</td></tr></tbody>"
     if texts:
-        body = "".join(_rows(texts, there, shown, width, array["shape"]))
+        body = "".join(_rows(texts, data_shape, shown, width, array["shape"]))
     return (
         f"<div class='scroll' role='group' tabindex='0' aria-label='{escape(label)}, shape {tuple_text(shape)}'>"
         f"<table class='numbers'{marks}><caption>{full}</caption>{body}</table></div>"
     )
 
 
-def _rows(texts: list[str], there: list[int], shown: int, width: int, shape: Sequence[int]) -> Iterator[str]:
-    wider, named = bool(there) and width < shape[-1], len(there) > 1
-    if there:
+def _rows(texts: list[str], data_shape: list[int], shown: int, width: int, shape: Sequence[int]) -> Iterator[str]:
+    wider, named = bool(data_shape) and width < shape[-1], len(data_shape) > 1
+    if data_shape:
         heads = "".join(f"<th scope='col'>{j}</th>" for j in range(width)) + "<th scope='col'>…</th>" * wider
         yield f"<thead><tr>{'<td></td>' * named}{heads}</tr></thead>"
     yield "<tbody>"
     for row in range(shown):
         line = "".join(f"<td>{escape(cell)}</td>" for cell in texts[row * width : (row + 1) * width])
-        first = len(there) > 2 and row and row % there[-2] == 0
-        head = f"<th scope='row'>{index_text(row, there[:-1])[1:-1]}</th>" if named else ""
+        first = len(data_shape) > 2 and row and row % data_shape[-2] == 0
+        head = f"<th scope='row'>{index_text(row, data_shape[:-1])[1:-1]}</th>" if named else ""
         yield f"<tr{' class=group' * bool(first)}>{head}{line}{'<td class=more>…</td>' * wider}</tr>"
     if named and shown < math.prod(shape[:-1]):
         yield f"<tr><th scope='row'>⋮</th><td class='more' colspan='{width + wider}'>…</td></tr>"
     yield "</tbody>"
 
 
-def _there(data: object) -> list[int]:
+def _data_shape(data: object) -> list[int]:
     """Return the shape of the (possibly truncated) data of an array."""
     shape = []
     while isinstance(data, list):

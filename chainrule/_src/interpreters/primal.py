@@ -1,6 +1,6 @@
-"""The base class of ``Dual`` and ``Jac``: a value, with information about its derivative.
+"""``WithPrimal``, the base class of ``Dual`` and ``Jac``: a value (``primal``) with its tangent, or its place in a Jacobian's trace.
 
-``dual`` and ``jac`` derive from it.
+It implements the methods that are the same for both. ``ArrayLike`` (``tape.protocol``) documents them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ ndarray = np.ndarray
 
 
 class WithPrimal(ArrayLike):
-    """An array-like of the primal's shape and dtype.
+    """An array-like with the shape and dtype of its primal.
 
-    A subclass has the constructor ``cls(primal, change, level)``, where ``change`` is None for a constant.
+    A subclass has the constructor ``cls(primal, change, level)``. ``change`` is a tangent, or the origin of a Jacobian, or None for a
+    constant.
     """
 
     __slots__ = ("dtype", "level", "primal", "shape")

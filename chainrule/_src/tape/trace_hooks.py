@@ -1,8 +1,8 @@
-"""Hooks of traces: operations call them where ``compile`` must record more than NumPy calls.
+"""Hooks for traces: operations call them where ``compile`` must record more than NumPy calls.
 
-While a thread traces, each function calls the method of the same name of the thread's recorder (``interpreters.recorder`` and
-``interpreters.captured_arrays``). Otherwise it does nothing, or what eager code needs. So operations do not depend on the recorder. Only
-functions that do different things in a trace test ``is_tracing``. Hot functions call no hook while ``ACTIVE_MODES`` is empty.
+While ``compile`` traces a thread, each hook calls the method of the same name of the thread's recorder (``interpreters.recorder``,
+``interpreters.captured_arrays``). Otherwise it does nothing, or returns what eager code needs. Operations therefore do not depend on the
+recorder. Only code that differs in a trace tests ``is_tracing``. Hot functions call hooks only if ``ACTIVE_MODES`` is not empty.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ def current_recorder() -> Any:
 
 
 def lift(tensor: Any) -> None:
-    """Make the data of a tensor a value of the trace, because an operation reads it."""
+    """In a trace, replace the data of a tensor by a traced value, because an operation reads it."""
     if ACTIVE_MODES and (recorder := LOCAL.recorder) is not None:
         recorder.lift(tensor)
 
 
 def lift_all(operands: Sequence[Any]) -> Sequence[Any]:
-    """Return the operands of an operation; in a trace, tensors and plain arrays become values of it."""
+    """Return the operands of an operation; in a trace, with traced values in place of data and plain arrays."""
     return recorder.lift_all(operands) if ACTIVE_MODES and (recorder := LOCAL.recorder) is not None else operands
 
 
 def wrap_new_data(tensor: Any, data: NumpyArray) -> Any:
-    """Return the data for a new tensor of an array; in a trace, a value of it."""
+    """Return the data of a tensor that is created from an array: the array, or in a trace a traced value."""
     return recorder.wrap_new_data(tensor, data) if ACTIVE_MODES and (recorder := LOCAL.recorder) is not None else data
 
 
 def note_new_data(tensor: Any, data: Any) -> Any:
-    """Return the data to set for a tensor that gets other data, and note that it holds them."""
+    """Return the data to store in a tensor whose data are replaced, and note that the tensor holds them."""
     if ACTIVE_MODES and (recorder := LOCAL.recorder) is not None:
         data = recorder.note_new_data(tensor, data)
         recorder.note_holder(tensor, data)
@@ -52,7 +52,7 @@ def note_new_data(tensor: Any, data: Any) -> Any:
 
 
 def note_holder(tensor: Any, data: Any) -> None:
-    """Note that a tensor holds data: the memory of two tensors may be shared."""
+    """Note that a tensor holds data. Several tensors may hold the same memory."""
     if ACTIVE_MODES and (recorder := LOCAL.recorder) is not None:
         recorder.note_holder(tensor, data)
 
@@ -69,7 +69,7 @@ def rebind(tensor: Any, value: Any) -> None:
         recorder.rebind(tensor, value)
 
 
-# -- writes: raise if the write cannot be recorded, or fails in eager code ---------------------------------------------
+# -- writes: in a trace, raise if the write cannot be recorded, or fails in eager code ---------------------------------
 
 
 def check_writable(data: AnyArray) -> None:
@@ -79,7 +79,7 @@ def check_writable(data: AnyArray) -> None:
 
 
 def check_reshaped(tensor: Any) -> None:
-    """Check an operation in place that changes the shape of a tensor with views."""
+    """Check an in-place operation that changes the shape of a tensor with views."""
     if ACTIVE_MODES and (recorder := LOCAL.recorder) is not None:
         recorder.check_reshaped(tensor)
 
@@ -123,13 +123,13 @@ def as_array(data: Any) -> Any:
 
 
 def register_generator(generator: Any) -> None:
-    """Register a generator before its use. In a trace, raise for None, a generator that cannot be restored."""
+    """Register a random number generator before its use. None is a generator that a trace cannot restore: raise in a trace."""
     if ACTIVE_MODES and (recorder := LOCAL.recorder) is not None:
         recorder.register_generator(generator)
 
 
 def record_draw(draw: AnyFunction, *args: object) -> Any:
-    """Return ``draw(*args)``; in a trace, each call of the compiled function draws again."""
+    """Return ``draw(*args)``. A trace records the call, so each call of the compiled function draws new numbers."""
     return (
         recorder.record_draw(draw, *args) if ACTIVE_MODES and (recorder := LOCAL.recorder) is not None else draw(*args)
     )
