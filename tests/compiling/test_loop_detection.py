@@ -116,7 +116,7 @@ def test_large_elementwise_bodies_are_left_to_blocks():
 
 
 def test_much_unused_memory_is_not_saved(monkeypatch):
-    monkeypatch.setattr(loop_detection, "WASTED", 100)
+    monkeypatch.setattr(loop_detection, "MAX_UNREAD_BYTES", 100)
     p = tanh_of_rows(30, result=lambda p, k, a: k in (5, 12) and p.outputs.append(p(np.sin, a)))
     assert all(SAVED not in [b.kind for b in loop.buffers.values()] for loop in check(p))
 

@@ -525,7 +525,7 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
         if found is not None:
             return found
         numpy_error, trace_hooks.current_recorder().numpy_error = trace_hooks.current_recorder().numpy_error, None
-    ours = FUNCTIONS.get(function) or implementation_of(function, (*args, *kwargs.values()))
+    implementation = FUNCTIONS.get(function) or implementation_of(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
         if trace_hooks.is_tracing() and type(args[0]) is Array:
             trace_hooks.current_recorder().check_not_scalar(args[0]._tensor._raw)
@@ -540,9 +540,11 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     operands, mixed = _unwrap_operands(args)
     mixed = mixed or (bool(kwargs) and holds(kwargs, Tensor))
     if function in CALLBACKS and not mixed:
-        operands, kwargs = _with_callbacks_of_arrays(ours, CALLBACKS[function], args, kwargs)
+        operands, kwargs = _with_callbacks_of_arrays(implementation, CALLBACKS[function], args, kwargs)
     try:
-        result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
+        result, out = call_function(
+            function.__name__, implementation, operands, as_tensors(kwargs) if kwargs else kwargs
+        )
     except (RuntimeError, TypeError, LookupError) as error:
         raise as_numpy_error(error, function, args, kwargs) from error.__cause__
     except ValueError as error:
@@ -562,12 +564,12 @@ def of_arrays(function: AnyFunction) -> AnyFunction:
     return lambda *tensors: as_tensors(function(*as_arrays(tensors)))
 
 
-def _with_callbacks_of_arrays(ours: AnyFunction, name: str, args: Sequence[object], kwargs: Params) -> Any:
+def _with_callbacks_of_arrays(implementation: AnyFunction, name: str, args: Sequence[object], kwargs: Params) -> Any:
     """Wrap the callbacks given as the parameter ``name``.
 
     They are called with Arrays, and with all further arguments unchanged.
     """
-    signature = inspect.signature(ours)
+    signature = inspect.signature(implementation)
     bound = signature.bind(*args, **kwargs)
     rest: list[Any] = []
     named: Params = {}
@@ -701,8 +703,8 @@ def _out_of(function: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> Any
     """Return the ``out`` argument of a NumPy function, given by keyword or position."""
     if kwargs.get("out") is not None:
         return kwargs["out"]
-    ours = find(function) if len(args) > 1 else None
-    at = -1 if ours is None else out_position(ours)
+    implementation = find(function) if len(args) > 1 else None
+    at = -1 if implementation is None else out_position(implementation)
     return args[at] if 0 <= at < len(args) else None
 
 

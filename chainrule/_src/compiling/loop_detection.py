@@ -27,17 +27,17 @@ from chainrule._src.compiling.layout import memory_span, slot_nbytes
 from chainrule._src.compiling.trace import CONSTANT, TraceArrays
 
 #: minimum number of iterations of a loop, and of the kernel calls of all iterations
-FEWEST, SHORTEST = 4, 24
+MIN_ITERATIONS, MIN_KERNEL_CALLS = 4, 24
 #: the maximum number of iterations between the write and the read of a carried operand
-FARTHEST = FEWEST - 1
+MAX_AGE = MIN_ITERATIONS - 1
 #: lengths of the windows of signatures that are compared, and the maximum number of periods that are tried for each length
-WINDOWS, TRIED = (4, 16, 64), 24
+WINDOWS, MAX_PERIODS = (4, 16, 64), 24
 #: bytes above which a buffer is refused if less than half of its slots are read after their iteration
-WASTED = 1 << 26
+MAX_UNREAD_BYTES = 1 << 26
 #: the largest multiple of a period that is tried if most iterations differ, and the fraction of iterations that must be alike
-MULTIPLES, MOSTLY = 8, 0.75
+MAX_MULTIPLE, MIN_ALIKE = 8, 0.75
 #: the maximum depth of recursion into a range, and the maximum number of ranges that are proposed at once
-DEPTH, PROPOSED = 8, 256
+MAX_DEPTH, MAX_RANGES = 8, 256
 
 CARRIED, STRIDED, TABLE = range(3)
 ONE, RING, SAVED = "one", "ring", "saved"
@@ -111,13 +111,13 @@ class LoopFinder:
         self._memory = np.arange(roots, dtype=np.int64)  # by root; results of one call of a body are one memory
         self._native = np.array([template is not None for template in trace.templates], bool)
         self._kernels = np.array([0 if template is None else len(template.loops) for template in trace.templates])
-        if len(trace.position) >= FEWEST:
-            self._find(0, len(trace.position), frozenset(), DEPTH)
+        if len(trace.position) >= MIN_ITERATIONS:
+            self._find(0, len(trace.position), frozenset(), MAX_DEPTH)
         self.in_order = sorted(self.loops, key=lambda loop: loop.begin)
 
     def _find(self, low: int, high: int, refused: frozenset[int], depth: int) -> None:
         """Find the loops of a range, in program order: later loops read values that earlier loops saved."""
-        if high - low < FEWEST or depth == 0:
+        if high - low < MIN_ITERATIONS or depth == 0:
             return
         at = low
         for begin, end, period in sorted(self._proposed(low, high, refused)):
@@ -141,10 +141,10 @@ class LoopFinder:
             for period in _periods(signature)
             if period not in refused
             for begin, end in _repetitions(signature, period)
-            if end - begin >= SHORTEST // 2
+            if end - begin >= MIN_KERNEL_CALLS // 2
         ]
         chosen = []
-        found = sorted(found, key=lambda each: each[0] - each[1])[:PROPOSED]
+        found = sorted(found, key=lambda each: each[0] - each[1])[:MAX_RANGES]
         while found:
             most = max(end - begin for begin, end, _ in found)
             begin, end, _ = best = min(
@@ -167,7 +167,7 @@ class LoopFinder:
             return None
         for multiple in _multiples(found[0]):
             enclosing = self._compared(begin, end, multiple * period)
-            if enclosing is not None and np.count_nonzero(enclosing[0]) >= MOSTLY * len(enclosing[0]):
+            if enclosing is not None and np.count_nonzero(enclosing[0]) >= MIN_ALIKE * len(enclosing[0]):
                 loop = self._longest(begin, multiple * period, *enclosing)
                 if loop is not None:
                     return loop
@@ -182,7 +182,7 @@ class LoopFinder:
         """
         trace = self._trace
         count = (end - begin) // period
-        if count < FEWEST or not self._native[trace.signature[begin : begin + period]].all():
+        if count < MIN_ITERATIONS or not self._native[trace.signature[begin : begin + period]].all():
             return None
         first, last = trace.starts[begin], trace.starts[begin + count * period]
         width = (last - first) // count
@@ -197,7 +197,7 @@ class LoopFinder:
         memory = self._memory[root]
         alike = layout[1:] == layout[:-1]
         step = offset[1:] - offset[:-1]
-        carried = alike & (distance[1:] == distance[:-1]) & (distance[1:] >= 0) & (distance[1:] <= FARTHEST * period)
+        carried = alike & (distance[1:] == distance[:-1]) & (distance[1:] >= 0) & (distance[1:] <= MAX_AGE * period)
         carried &= column[1:] == column[:-1]
         stride = location[1:] - location[:-1]
         strided = memory[1:] == memory[:-1]
@@ -216,7 +216,7 @@ class LoopFinder:
         breaks = np.concatenate([[-1], np.flatnonzero(~same), [len(same)]])
         longest = int(np.argmax(np.diff(breaks)))
         start, stop = int(breaks[longest]) + 1, int(breaks[longest + 1]) + 1
-        while stop - start >= FEWEST:
+        while stop - start >= MIN_ITERATIONS:
             loop = TraceLoop(begin + start * period, period, stop - start, relation)
             fits = self._lay_out(loop)
             if fits is not None:
@@ -233,7 +233,7 @@ class LoopFinder:
         trace, begin, period, count = self._trace, loop.begin, loop.period, loop.count
         signatures = trace.signature[begin : begin + period]
         kernels = int(self._kernels[signatures].sum())
-        if kernels * count < SHORTEST or self._is_of_large_arrays(signatures):
+        if kernels * count < MIN_KERNEL_CALLS or self._is_of_large_arrays(signatures):
             return False
         first = trace.starts[begin]
         calls = np.repeat(np.arange(period), np.diff(trace.starts[begin : begin + period + 1]))
@@ -282,7 +282,11 @@ class LoopFinder:
                 array = trace.variables[int(members[-1, k])].array
                 _, nbytes = memory_span(array.shape, array.strides, array.dtype.itemsize)
                 buffer = LoopBuffer(kind, before_loop, count, nbytes)
-                if kind == SAVED and nbytes * len(members) > WASTED and 2 * np.count_nonzero(late[:, k]) < len(late):
+                if (
+                    kind == SAVED
+                    and nbytes * len(members) > MAX_UNREAD_BYTES
+                    and 2 * np.count_nonzero(late[:, k]) < len(late)
+                ):
                     return False
                 decided.append((body, column, buffer, members[:, k]))
         self._keep_strided_values(loop)
@@ -327,8 +331,8 @@ def _periods(signature: NumpyArray) -> list[int]:
         order = np.argsort(hashes, kind="stable")
         same = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
         distances, counts = _distinct(order[same + 1] - order[same])
-        most = np.argsort(-counts, kind="stable")[:TRIED]
-        found += [(-int(counts[k]), int(distances[k])) for k in most if counts[k] >= FEWEST - 1]
+        most = np.argsort(-counts, kind="stable")[:MAX_PERIODS]
+        found += [(-int(counts[k]), int(distances[k])) for k in most if counts[k] >= MIN_ITERATIONS - 1]
     return list(dict.fromkeys([distance for _, distance in sorted(found)]))
 
 
@@ -344,15 +348,17 @@ def _multiples(same: NumpyArray) -> list[int]:
         same: whether the operands of each iteration have the usual relations to those of the next one.
     """
     breaks = np.flatnonzero(~same)
-    if len(breaks) < FEWEST - 1:
+    if len(breaks) < MIN_ITERATIONS - 1:
         return []
     if 2 * len(breaks) > len(same):
-        return list(range(2, 1 + min(MULTIPLES, (1 + len(same)) // FEWEST)))
-    distances, _ = _distinct(np.concatenate([breaks[k:] - breaks[:-k] for k in range(1, FEWEST)]))
+        return list(range(2, 1 + min(MAX_MULTIPLE, (1 + len(same)) // MIN_ITERATIONS)))
+    distances, _ = _distinct(np.concatenate([breaks[k:] - breaks[:-k] for k in range(1, MIN_ITERATIONS)]))
     is_break = ~np.append(same, True)
     repeated = [is_break[np.minimum(breaks + distance, len(same))].sum() for distance in distances]
-    evenly = [d for d, n in zip(distances.tolist(), repeated, strict=True) if d > 1 and n >= MOSTLY * (len(breaks) - 1)]
-    return evenly[:FEWEST]
+    evenly = [
+        d for d, n in zip(distances.tolist(), repeated, strict=True) if d > 1 and n >= MIN_ALIKE * (len(breaks) - 1)
+    ]
+    return evenly[:MIN_ITERATIONS]
 
 
 def _distinct(x: NumpyArray) -> tuple[NumpyArray, NumpyArray]:
@@ -382,5 +388,5 @@ def _repetitions(signature: NumpyArray, period: int) -> Iterator[tuple[int, int]
     different = np.flatnonzero(signature[:-period] != signature[period:])
     edges = np.concatenate([[-1], different, [len(signature) - period]])
     lengths = np.diff(edges) - 1
-    for k in np.flatnonzero(lengths >= (FEWEST - 1) * period):
+    for k in np.flatnonzero(lengths >= (MIN_ITERATIONS - 1) * period):
         yield int(edges[k]) + 1, int(edges[k + 1]) + period

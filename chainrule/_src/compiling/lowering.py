@@ -35,7 +35,7 @@ from chainrule._src.interpreters.trace_types import PrimitiveFunction, TracedCal
 from chainrule._src.interpreters.traced import scalar_pow
 
 #: the maximum number of cached templates
-MOST = 20_000
+MAX_TEMPLATES = 20_000
 
 
 class LoopLowerer:
@@ -78,7 +78,7 @@ class LoopLowerer:
         except TypeError:  # an argument that has no hash
             return self._lower(call, reads)
         if found is self:
-            if len(self._templates) > MOST:
+            if len(self._templates) > MAX_TEMPLATES:
                 self._templates.clear()
             found = self._templates[key] = self._lower(call, reads)
         return found

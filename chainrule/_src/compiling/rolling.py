@@ -41,13 +41,13 @@ from chainrule._src.compiling.layout import (
 from chainrule._src.compiling.loops import InnerLoop
 
 #: the minimum number of iterations, and of kernel calls of all iterations, of a loop
-FEWEST, SHORTEST = 4, 24
-#: the maximum age of a carried operand in iterations: less than FEWEST, so that the loop reads some of its own values
-FARTHEST = FEWEST - 1
+MIN_ITERATIONS, MIN_KERNEL_CALLS = 4, 24
+#: the maximum age of a carried operand in iterations: less than MIN_ITERATIONS, so that the loop reads some of its own values
+MAX_AGE = MIN_ITERATIONS - 1
 #: the length of the windows that propose periods, and the numbers of periods that are tried for a loop and for one around it
-WINDOW, TRIED, OUTER_TRIED = 4, 64, 16
+WINDOW, MAX_PERIODS, MAX_OUTER_PERIODS = 4, 64, 16
 #: bytes above which a buffer is refused if less than half of its slots are read after their iteration
-WASTED = 1 << 26
+MAX_UNREAD_BYTES = 1 << 26
 
 
 class KernelLoop:
@@ -142,7 +142,7 @@ def _recorded_loops(kernel_calls: list[KernelCall]) -> list[int]:
 def _detect_loops(kernel_calls: list[KernelCall], elsewhere: frozenset[Buffer], depth: int) -> list[Item]:
     items: list[Item] = []
     at = 0
-    for run in _RepeatFinder(kernel_calls, elsewhere).runs() if len(kernel_calls) >= SHORTEST else ():
+    for run in _RepeatFinder(kernel_calls, elsewhere).runs() if len(kernel_calls) >= MIN_KERNEL_CALLS else ():
         items += group_kernel_calls(kernel_calls[at : run.start])
         items.append(KernelLoop(run.body(depth), run.count, depth, run.local()))
         at = run.stop
@@ -286,8 +286,8 @@ class _RepeatFinder:
 
     def _first(self, at: int, end: int, starts: list[int]) -> _Repeat | None:
         k = bisect_left(starts, at + 1)
-        tried = np.array(starts[k : k + TRIED], np.intp)
-        tried = tried[at + FEWEST * (tried - at) <= end]
+        tried = np.array(starts[k : k + MAX_PERIODS], np.intp)
+        tried = tried[at + MIN_ITERATIONS * (tried - at) <= end]
         for period in (tried[self._may_repeat(at, tried)] - at).tolist() if len(tried) else ():
             run = self._candidate(at, end, period)
             if run is not None:
@@ -298,7 +298,7 @@ class _RepeatFinder:
         if self._bad.get(period, -1) >= at:
             return None
         run = _Repeat(self, at, period, min(self._alike(at, period), end - period - at))
-        if run.count >= FEWEST and run.count * period >= SHORTEST:
+        if run.count >= MIN_ITERATIONS and run.count * period >= MIN_KERNEL_CALLS:
             return run
         self._bad[period] = at + run.alike
         return None
@@ -306,9 +306,9 @@ class _RepeatFinder:
     def _enclosing_loop(self, inner: _Repeat, end: int, starts: list[int]) -> _Repeat | None:
         """Return a loop that contains another one. It may begin an iteration or two later than the inner loop."""
         k = bisect_left(starts, inner.stop)
-        for start in starts[k : k + OUTER_TRIED]:
+        for start in starts[k : k + MAX_OUTER_PERIODS]:
             period, at = start - inner.start, inner.start
-            while at <= inner.start + 2 * period and at + FEWEST * period <= end:
+            while at <= inner.start + 2 * period and at + MIN_ITERATIONS * period <= end:
                 run = self._candidate(at, end, period)
                 if run is not None and run.stop > inner.stop:
                     return run
@@ -418,7 +418,7 @@ class _Repeat:
         self.start, self.period = start, period
         self._relations: list[list[OperandRelation]] = []
         self._results: dict[tuple[int, int], _ResultBuffer] = {}
-        if alike < (FEWEST - 1) * period:
+        if alike < (MIN_ITERATIONS - 1) * period:
             self.alike, self.count = alike, 1
         else:
             self.alike = self._verified(alike)
@@ -427,7 +427,7 @@ class _Repeat:
 
     def _verified(self, alike: int) -> int:
         finder, start, period = self._finder, self.start, self.period
-        kernel_calls, farthest = finder.kernel_calls, FARTHEST * period
+        kernel_calls, farthest = finder.kernel_calls, MAX_AGE * period
         for x in range(start, start + min(alike, period)):
             found = []
             for k in range(len(kernel_calls[x].args)):
@@ -488,7 +488,7 @@ class _Repeat:
         if (not late or late[0] >= self.count - length) and not (result.before and result.shifted):
             return "ring"  # the slots of the late ones are not written again
         nbytes = result.members[0].nbytes * len(result.members)
-        return None if nbytes > WASTED and 2 * len(late) < len(result.members) else "saved"
+        return None if nbytes > MAX_UNREAD_BYTES and 2 * len(late) < len(result.members) else "saved"
 
     def _assign(self, result: _ResultBuffer, kind: str | None) -> None:
         if kind == "one":

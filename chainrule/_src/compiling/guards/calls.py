@@ -51,7 +51,7 @@ from chainrule._src.compiling.guards.implicit import is_named, is_watched
 from chainrule._src.compiling.guards.log import INSTEAD
 from chainrule._src.compiling.guards.method_calls import DRAW, Methods, function_name, makes_text
 from chainrule._src.compiling.guards.objects import (
-    OURS,
+    CHAINRULE_TYPES,
     VALUES,
     are_plain,
     called_again,
@@ -133,7 +133,7 @@ class Calls(Methods):
         if kind is np.ufunc:
             for each in called_by(function):
                 self.note_possible_call(each)
-            if is_special(function) and not any(has_class(x, OURS) for x in args):
+            if is_special(function) and not any(has_class(x, CHAINRULE_TYPES) for x in args):
                 self.guard_check(function, errors_of_special_functions, "errors")
         if kind is np.ufunc and not keywords and len(args) == function.nin and are_plain(args):
             return
@@ -364,7 +364,7 @@ class Calls(Methods):
                 self._note_random(stack, [*args, *keywords.values()])
             elif receiver is None or id(receiver) not in self.made:
                 self.refuse(DRAW)
-            elif function.__name__ == "shuffle" and args and not has_class(args[0], OURS):
+            elif function.__name__ == "shuffle" and args and not has_class(args[0], CHAINRULE_TYPES):
                 self.note_container_change(args[0])
             self.note_written([keywords.get("out")])
             return
@@ -398,8 +398,8 @@ class Calls(Methods):
             self.note_item_write(*args)
         elif module_of(function) == "_operator" and self.note_special_method(x, f"__{name}__", *args[1:]):
             return
-        elif not has_class(x, OURS) and (
-            always or (has_class(x, (*MUTABLE_CONTAINERS, ndarray)) and not has_class(args[-1], OURS))
+        elif not has_class(x, CHAINRULE_TYPES) and (
+            always or (has_class(x, (*MUTABLE_CONTAINERS, ndarray)) and not has_class(args[-1], CHAINRULE_TYPES))
         ):
             self.note_container_change(x)
         self.note_operands(stack, args)
@@ -407,7 +407,7 @@ class Calls(Methods):
     def _note_builtin_call(self, stack: Stack, function: object, args: list[Any], keywords: Params) -> None:
         receiver, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
         if has_class(function, functools._lru_cache_wrapper):
-            if not any(has_class(x, OURS) for x in flat_items([*args, *keywords.values()])):
+            if not any(has_class(x, CHAINRULE_TYPES) for x in flat_items([*args, *keywords.values()])):
                 again = functools.partial(called_again, args=tuple(args), keywords=keywords)
                 self.guard_check(function, again, repr((args, keywords)))  # a lookup in the cache
             return

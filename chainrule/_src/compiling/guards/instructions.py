@@ -30,7 +30,7 @@ from chainrule._src.compiling.guards.guards import IMMUTABLE, MISSING, GuardKind
 from chainrule._src.compiling.guards.implicit import is_watched
 from chainrule._src.compiling.guards.method_calls import text_method
 from chainrule._src.compiling.guards.objects import (
-    OURS,
+    CHAINRULE_TYPES,
     VALUES,
     are_plain,
     array_value,
@@ -105,7 +105,7 @@ def _subscript(log: Calls, stack: Stack, i: Instruction) -> None:
     log.guard_class_use(x)
     log.guard_class_use(key)
     if type(x) is ndarray:
-        if not has_class(key, OURS):
+        if not has_class(key, CHAINRULE_TYPES):
             _subscript_array(log, stack, x, key)
     elif has_class(x, (dict, list, collections.deque, types.MappingProxyType)):
         if type(key) in IMMUTABLE or not has_class(x, (list, collections.deque)):
@@ -151,11 +151,12 @@ def _binary(log: Calls, stack: Stack, i: Instruction) -> None:
     if i.arg >= _IN_PLACE and log.note_special_method(x, _IN_PLACE_METHODS[i.arg - _IN_PLACE], y):
         return
     writes = i.arg >= _IN_PLACE and (
-        has_class(x, (list, set, dict, collections.deque)) or (has_class(x, ndarray) and not has_class(y, OURS))
+        has_class(x, (list, set, dict, collections.deque))
+        or (has_class(x, ndarray) and not has_class(y, CHAINRULE_TYPES))
     )
     if i.arg >= _IN_PLACE and has_class(x, BUFFERS):
         log.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat: use a NumPy array")
-    if writes and not has_class(x, OURS):
+    if writes and not has_class(x, CHAINRULE_TYPES):
         log.note_container_change(x)
     log.note_operands(stack, [x, y])
 
@@ -181,7 +182,7 @@ def _return_or_yield(log: Calls, stack: Stack, i: Instruction) -> None:
         receiver_stack is not None
         and receiver_stack.frame is outer
         and type(x) not in IMMUTABLE
-        and not has_class(x, OURS)
+        and not has_class(x, CHAINRULE_TYPES)
     ):
         receiver_stack.pending.receive(x, receiver_stack.pending.arrays)
 

@@ -43,7 +43,7 @@ from chainrule._src.compiling.guards.guards import (
     class_attribute,
     elements_of,
 )
-from chainrule._src.compiling.guards.objects import OURS, VALUES, attribute_or_missing, has_class, is_python
+from chainrule._src.compiling.guards.objects import CHAINRULE_TYPES, VALUES, attribute_or_missing, has_class, is_python
 from chainrule._src.compiling.guards.undo import (
     ordered_items,
     put_array,
@@ -268,7 +268,7 @@ class StateLog:
         return found
 
     def drop_unreferenced(self) -> None:
-        """Forget objects without references from outside: the function made them."""
+        """Remove objects without references from outside: the function created them."""
         watched_objects = self._watched_objects
         settled = False
         while not settled:
@@ -310,7 +310,7 @@ class StateLog:
     def guard_type(self, x: object) -> list[ClassContent]:
         """Guard the class of an object, and the content of that class."""
         kind = type(x)
-        if has_fixed_attributes(kind) or (has_class(x, OURS) and is_library_class(kind)):
+        if has_fixed_attributes(kind) or (has_class(x, CHAINRULE_TYPES) and is_library_class(kind)):
             return []
         self.guard(GuardKind.CLASS, x, None, kind)
         return self.guard_class(kind)
@@ -367,7 +367,7 @@ class StateLog:
             self.note_change(x, "a list or dictionary", functools.partial(put_dict, values=ordered_items(x)))
         elif has_class(x, set):
             self.note_change(x, "a set", functools.partial(put_set, values=elements_of(x)))
-        elif not has_class(x, OURS) and not is_python(x, "__setitem__"):
+        elif not has_class(x, CHAINRULE_TYPES) and not is_python(x, "__setitem__"):
             self.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat")
 
     def note_attribute_change(self, x: object, name: str) -> None:
@@ -382,7 +382,7 @@ class StateLog:
             self.note_change(x, name, functools.partial(put_attribute, name=name, value=now))
         elif has_class(x, Tensor) and not hasattr(type(class_attribute(kind, name)), "__set__"):
             self.refuse(f"it sets a new attribute, {name}, on a tensor, which a replay cannot repeat")
-        elif not has_class(x, OURS) and not (
+        elif not has_class(x, CHAINRULE_TYPES) and not (
             kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__)
         ):
             found = class_attribute(kind, name)

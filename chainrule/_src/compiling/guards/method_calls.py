@@ -37,7 +37,7 @@ from chainrule._src.compiling.guards.frames import Stack
 from chainrule._src.compiling.guards.guards import IMMUTABLE, class_attribute, elements_of
 from chainrule._src.compiling.guards.log import INSTEAD
 from chainrule._src.compiling.guards.objects import (
-    OURS,
+    CHAINRULE_TYPES,
     VALUES,
     are_plain,
     called_again,
@@ -89,7 +89,7 @@ def _elements_of(x: Any) -> Sequence[object]:
 
 
 #: types of objects whose Python code C code does not call
-_WITHOUT_CODE = (*CONSTANT, *OURS, *BUFFERS, ndarray)
+_WITHOUT_CODE = (*CONSTANT, *CHAINRULE_TYPES, *BUFFERS, ndarray)
 
 
 def _runs_code(x: object) -> bool:
@@ -168,7 +168,7 @@ class Methods(Reads):
             if method_changes(x, name):
                 self.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat")
             self.note_operands(stack, [x, *args, *keywords.values()], each=self.note_passed_to_library)
-        elif has_class(x, OURS):
+        elif has_class(x, CHAINRULE_TYPES):
             self.note_operands(stack, [*args, *keywords.values()], each=self.note_passed_to_library)
         elif has_class(x, np.ufunc):
             self.note_written([keywords.get("out"), *args[(0 if name == "at" else 3) :]])

@@ -49,8 +49,10 @@ _COMPUTING = (
     map, filter, itertools.accumulate, itertools.starmap, itertools.filterfalse, itertools.takewhile, itertools.dropwhile,
     itertools.groupby,
 )  # fmt: skip
+#: types of values that the trace records
 VALUES = (Tensor, Array, ArrayLike)
-OURS = (*VALUES, Node, FunctionCtx, Generator)
+#: classes of chainrule whose objects need no guards
+CHAINRULE_TYPES = (*VALUES, Node, FunctionCtx, Generator)
 
 
 #: types of operands that need no guards

@@ -51,7 +51,7 @@ from chainrule._src.compiling.guards.guards import (
 from chainrule._src.compiling.guards.implicit import ImplicitCalls, is_named
 from chainrule._src.compiling.guards.log import INSTEAD
 from chainrule._src.compiling.guards.objects import (
-    OURS,
+    CHAINRULE_TYPES,
     PLAIN,
     VALUES,
     attribute_or_missing,
@@ -147,7 +147,7 @@ class Reads(ImplicitCalls):
         """Guard the result of ``isinstance``."""
         self.guard_type(x)
         self.guard_issubclass(type(x), cls)
-        if has_class(x, OURS):
+        if has_class(x, CHAINRULE_TYPES):
             return
         for each in classes_in(cls):
             self.note_special_method(each, "__instancecheck__", x)
@@ -183,7 +183,7 @@ class Reads(ImplicitCalls):
                 self.note_text(elements_of(x), "__repr__", seen)
             elif has_class(x, BaseException):
                 self.note_text(x.args, "__repr__" if len(x.args) > 1 else method, seen)
-            elif has_class(x, _COMPOSITE) or (is_iterator(x) and not has_class(x, OURS)):
+            elif has_class(x, _COMPOSITE) or (is_iterator(x) and not has_class(x, CHAINRULE_TYPES)):
                 self.note_text(gc.get_referents(x), "__repr__", seen)
             elif has_class(x, type):
                 self._guard_name_text(x)
@@ -251,7 +251,7 @@ class Reads(ImplicitCalls):
                 self.guard_class_attribute(kind, name)
             elif attributes_of(x) or not is_library_class(kind):
                 self._guard_instance_attribute(x, kind, name)
-        elif not has_class(x, OURS) and not (
+        elif not has_class(x, CHAINRULE_TYPES) and not (
             has_class(x, CONSTANT) and kind.__dictoffset__ == 0 and has_fixed_attributes(kind)
         ):
             self._guard_instance_attribute(x, kind, name)
@@ -378,7 +378,7 @@ class Reads(ImplicitCalls):
         elif has_class(x, BaseException):
             self._guard_computed_attribute(x, "args")
             self.note_operand(attribute_or_missing(x, "args"), arrays, seen)
-        elif has_class(x, (*CONSTANT, *OURS, *FUNCTIONS)):
+        elif has_class(x, (*CONSTANT, *CHAINRULE_TYPES, *FUNCTIONS)):
             return
         elif (
             has_class(x, ndarray)
@@ -439,7 +439,7 @@ class Reads(ImplicitCalls):
             return
         elif has_class(x, CONTAINERS):
             self._note_elements(x, arrays, self.note_passed_to_library, seen)
-        elif has_class(x, (*CONSTANT, *OURS, MethodType)) or is_library_context(x) or is_lock(x):
+        elif has_class(x, (*CONSTANT, *CHAINRULE_TYPES, MethodType)) or is_library_context(x) or is_lock(x):
             return
         elif is_iterator(x):
             self.check_iterator(x)
@@ -491,7 +491,7 @@ class Reads(ImplicitCalls):
 
     def check_iterator(self, x: object) -> None:
         """Refuse an iterator that was made outside of the function, since a call consumes it."""
-        if id(x) not in self.made and not has_class(x, OURS):
+        if id(x) not in self.made and not has_class(x, CHAINRULE_TYPES):
             self.refuse("it consumes an iterator that was made outside of it: pass a list, or make the iterator inside")
 
     def guard_array_values(self, x: Any) -> None:
@@ -529,7 +529,11 @@ class Reads(ImplicitCalls):
             self.check_iterator(x)
             for each in given_by(x, computed=True):
                 self.guard_array_values(each)
-        elif not has_class(x, (*CONSTANT, *OURS)) and is_library_class(type(x)) and type(x).__module__ != "builtins":
+        elif (
+            not has_class(x, (*CONSTANT, *CHAINRULE_TYPES))
+            and is_library_class(type(x))
+            and type(x).__module__ != "builtins"
+        ):
             self.note_passed_to_library(x, [])
 
     def stored_attribute(self, x: Any, name: str) -> Any:
@@ -556,10 +560,10 @@ class Reads(ImplicitCalls):
             return
         self.note_container_change(x)
         arrays: list[Any] = []
-        if has_class(x, ndarray) and not has_class(value, OURS):
+        if has_class(x, ndarray) and not has_class(value, CHAINRULE_TYPES):
             self.note_operand(key, arrays)
             self.note_operand(value, arrays)
-        elif has_class(key, slice) and not has_class(x, OURS):
+        elif has_class(key, slice) and not has_class(x, CHAINRULE_TYPES):
             self.note_stored(value, arrays)
         for each in arrays:
             self.guard_array_values(each)
@@ -567,7 +571,7 @@ class Reads(ImplicitCalls):
     def note_attribute_write(self, x: object, name: str, *value: object) -> None:
         """Note that an attribute is about to be set, or deleted if there is no value."""
         method = "__setattr__" if value else "__delattr__"
-        if not has_class(x, OURS):
+        if not has_class(x, CHAINRULE_TYPES):
             if self.note_special_method(x, method, name, *value) or is_python(x, method):
                 return  # its instructions are watched
             if not has_numbers(type(x)) and self.note_descriptor_set(class_attribute(type(x), name), x, *value):

@@ -32,7 +32,13 @@ from chainrule._src.compiling.guards.guards import (
     same_value,
 )
 from chainrule._src.compiling.guards.implicit import is_named, is_watched, special_functions
-from chainrule._src.compiling.guards.objects import OURS, attribute_or_missing, content_in_place, has_class, is_called
+from chainrule._src.compiling.guards.objects import (
+    CHAINRULE_TYPES,
+    attribute_or_missing,
+    content_in_place,
+    has_class,
+    is_called,
+)
 
 ndarray = np.ndarray
 _OF_TABLES = frozenset({"_mgr", "_item_cache", "_attrs", "_flags", "_cache", "_name"})
@@ -74,7 +80,7 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
         return (functools.partial, *[_parts_of(part, seen, parts) for part in (x.func, x.args, x.keywords)])
     if has_class(x, np.ufunc) and called_by(x):
         return (np.ufunc, *[_parts_of(part, seen, parts) for part in called_by(x)])
-    constant = has_class(x, (*CONSTANT, *OURS, FunctionType, MethodType)) and not has_class(x, BUFFERS)
+    constant = has_class(x, (*CONSTANT, *CHAINRULE_TYPES, FunctionType, MethodType)) and not has_class(x, BUFFERS)
     if constant or (seen and is_called(x)):
         return x
     seen[id(x)] = x
