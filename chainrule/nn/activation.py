@@ -13,16 +13,21 @@ from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import random, reductions, splitting
 from chainrule._src.ops.arguments import constant_on_device_of, takes_tensors, tensor_of
 from chainrule._src.table import comparison, exponential
-from chainrule._src.table import nn as rows
+from chainrule._src.table import nn as primitives
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.ties import tie_cotangents
 
-_elu, _hardtanh, _gelu, _softplus = nary(rows.elu), nary(rows.hardtanh), nary(rows.gelu), nary(exponential.softplus)
+_elu, _hardtanh, _gelu, _softplus = (
+    nary(primitives.elu),
+    nary(primitives.hardtanh),
+    nary(primitives.gelu),
+    nary(exponential.softplus),
+)
 _leaky_relu, _threshold = nary(comparison.leaky_relu), nary(comparison.threshold)
-_hardshrink, _softshrink = nary(rows.hardshrink), nary(rows.softshrink)
-_silu, _mish, _log_sigmoid = unary(rows.silu), unary(rows.mish), unary(rows.log_sigmoid)
-_hardsigmoid, _hardswish = unary(rows.hardsigmoid), unary(rows.hardswish)
+_hardshrink, _softshrink = nary(primitives.hardshrink), nary(primitives.softshrink)
+_silu, _mish, _log_sigmoid = unary(primitives.silu), unary(primitives.mish), unary(primitives.log_sigmoid)
+_hardsigmoid, _hardswish = unary(primitives.hardsigmoid), unary(primitives.hardswish)
 sigmoid, tanh = ew.sigmoid, ew.tanh
 
 

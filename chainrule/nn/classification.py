@@ -19,7 +19,7 @@ from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import reductions
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
 from chainrule._src.table import indexing
-from chainrule._src.table import nn as rows
+from chainrule._src.table import nn as primitives
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.modes import is_recording
 from chainrule._src.tape.protocol import as_array
@@ -28,8 +28,8 @@ from chainrule.nn.reducing import reduce_loss, reduction_mode
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
-_bce = binary(rows.binary_cross_entropy)
-_bce_logits = binary(rows.binary_cross_entropy_with_logits)
+_bce = binary(primitives.binary_cross_entropy)
+_bce_logits = binary(primitives.binary_cross_entropy_with_logits)
 _REDUCE = {"reduce": True}
 
 
@@ -172,7 +172,7 @@ def nll_loss(
     x = tensor_of("nll_loss", input, "f")
     target = _classes(x, target)
     weight = _class_weights(weight, x.shape[1] if x.ndim > 1 else x.shape[0])
-    return _from_picks(rows.nll_loss, x, target, weight, ignore_index, mode)
+    return _from_picks(primitives.nll_loss, x, target, weight, ignore_index, mode)
 
 
 @op()
@@ -215,7 +215,7 @@ def cross_entropy(
         ):  # fmt: skip
             low, high = np.minimum.reduce(index), np.maximum.reduce(index)
             if low >= 0 and high < scores.shape[1] and not low <= ignore_index <= high:
-                return bind(rows.cross_entropy, (input, index, -1 / n), _REDUCE)
+                return bind(primitives.cross_entropy, (input, index, -1 / n), _REDUCE)
     mode = reduction_mode(reduction, size_average, reduce)
     x = tensor_of("cross_entropy", input, "f")
     if not 0 <= label_smoothing <= 1:
@@ -228,9 +228,9 @@ def cross_entropy(
     classes = x.shape[1] if x.ndim > 1 else x.shape[0]
     weight = _class_weights(weight, classes)
     if label_smoothing == 0:
-        return _from_picks(rows.cross_entropy, x, target, weight, ignore_index, mode)
+        return _from_picks(primitives.cross_entropy, x, target, weight, ignore_index, mode)
     logs = reductions.log_softmax(_as_rows(x), -1)
-    hard = _from_picks(rows.nll_loss, logs, target.reshape(-1), weight, ignore_index, mode)
+    hard = _from_picks(primitives.nll_loss, logs, target.reshape(-1), weight, ignore_index, mode)
     keep = target.reshape(-1) != ignore_index
     smooth = -reductions.sum(logs if weight is None else logs * weight, -1)
     smooth = ew.where(keep, smooth, 0.0)
@@ -322,4 +322,4 @@ def binary_cross_entropy_with_logits(
 
 
 def log_sigmoid(x: TensorLike) -> Tensor:
-    return bind(rows.log_sigmoid, (x,), {})
+    return bind(primitives.log_sigmoid, (x,), {})

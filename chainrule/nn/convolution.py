@@ -15,7 +15,7 @@ from chainrule._src.arrays.types import AnyArray, Ints, ShapeLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import joining
 from chainrule._src.ops.arguments import tensor_of
-from chainrule._src.table import convolution as rows
+from chainrule._src.table import convolution as primitives
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.ties import tie_cotangents
@@ -116,7 +116,7 @@ def convolve(
     if any(n < s for n, s in zip(padded, spans, strict=True)):
         raise errors.kernel_too_large(padded, spans)
     params = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    out = _plus_bias(function, bind(rows.convolution, (x, weight), params), weight, bias)
+    out = _plus_bias(function, bind(primitives.convolution, (x, weight), params), weight, bias)
     return out if batch else out.squeeze(0)
 
 
@@ -180,7 +180,7 @@ def convolve_transposed(
     if min(size) <= 0:
         raise errors.too_small_output(function, x, size)
     params = {"size": size, "stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    out = _plus_bias(function, bind(rows.convolution_input, (x, weight), params), weight, bias)
+    out = _plus_bias(function, bind(primitives.convolution_input, (x, weight), params), weight, bias)
     return out if batch else out.squeeze(0)
 
 
@@ -213,10 +213,10 @@ def unfold(
     """
     x, batch = add_batch_axis("unfold", tensor_of("unfold", input), 2)
     params = _block_params("unfold", kernel_size, stride, padding, dilation)
-    counts = [rows.windows_along(n, *of) for n, *of in zip(x.shape[2:], *params.values(), strict=True)]
+    counts = [primitives.windows_along(n, *of) for n, *of in zip(x.shape[2:], *params.values(), strict=True)]
     if min(counts) < 1:
         raise errors.too_small_output("unfold", x, counts)
-    out = bind(rows.im2col, (x,), params)
+    out = bind(primitives.im2col, (x,), params)
     return out if batch else out.squeeze(0)
 
 
@@ -233,7 +233,7 @@ def fold(
     x, batch = add_batch_axis("fold", tensor_of("fold", input), 1)
     size = each_axis("fold", "output_size", output_size, 2)
     params = _block_params("fold", kernel_size, stride, padding, dilation)
-    counts = [rows.windows_along(n, *of) for n, *of in zip(size, *params.values(), strict=True)]
+    counts = [primitives.windows_along(n, *of) for n, *of in zip(size, *params.values(), strict=True)]
     elements = math.prod(params["kernel"])
     if x.shape[1] % elements:
         raise RuntimeError(
@@ -247,5 +247,5 @@ def fold(
             f"the calculated number of sliding blocks {' * '.join(map(str, counts))} = {math.prod(counts)}, but got "
             f"input.size(2)={x.shape[2]}."
         )
-    out = bind(rows.col2im, (x,), {"size": size, **params})
+    out = bind(primitives.col2im, (x,), {"size": size, **params})
     return out if batch else out.squeeze(0)

@@ -20,7 +20,7 @@ from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import joining, products, reductions, shaping
 from chainrule._src.ops.arguments import constant_on_device_of, numbers_of, takes_tensors, tensor_of
 from chainrule._src.table import indexing
-from chainrule._src.table import nn as rows
+from chainrule._src.table import nn as primitives
 from chainrule._src.table import shape as moves
 from chainrule._src.tape import inplace
 from chainrule._src.tape.dispatch import bind, cast
@@ -34,7 +34,7 @@ from chainrule.nn.reducing import broadcast_pair, clamp_value, promote_pair
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
-_LINEAR = rows.linear
+_LINEAR = primitives.linear
 
 
 # -- affine maps -----------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 
 def _standardized(x: Tensor, axes: tuple[int, ...], eps: float, name: str) -> Tensor:
-    return bind(rows.standardize, (x,), {"axis": axes, "eps": eps, "name": name})
+    return bind(primitives.standardize, (x,), {"axis": axes, "eps": eps, "name": name})
 
 
 def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:

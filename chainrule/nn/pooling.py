@@ -18,7 +18,7 @@ from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import gathering, joining, products, reductions, shaping
 from chainrule._src.ops.arguments import constant_on_device_of, tensor_of
-from chainrule._src.table import pooling as rows
+from chainrule._src.table import pooling as primitives
 from chainrule._src.table import shape as moves
 from chainrule._src.table import windows
 from chainrule._src.tape.dispatch import bind
@@ -99,7 +99,7 @@ class _Windows:
 def _window_maxima(x: Tensor, places: tuple[AnyArray, ...], return_indices: bool) -> Tensor | tuple[Tensor, ...]:
     axes = len(places)
     flat = shaping.flatten(x, x.ndim - axes)
-    where = bind(rows.window_argmax, (x.detach(),), {"places": places})
+    where = bind(primitives.window_argmax, (x.detach(),), {"places": places})
     empty = np.zeros((), bool)
     for i, p in enumerate(places):
         empty = empty | (p < 0).all(1).reshape(-1, *(1,) * (axes - 1 - i))

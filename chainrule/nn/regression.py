@@ -16,7 +16,7 @@ from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
-from chainrule._src.table import nn as rows
+from chainrule._src.table import nn as primitives
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.eager import new_node
 from chainrule._src.tape.modes import ACTIVE_MODES
@@ -32,9 +32,9 @@ from chainrule.nn.reducing import (
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
-_huber = nary(rows.huber_loss)
+_huber = nary(primitives.huber_loss)
 _MEANS = tuple({"ndim": n, "mean": True} for n in range(9))
-_MSE = rows.mse_loss
+_MSE = primitives.mse_loss
 
 
 @op()

@@ -25,7 +25,7 @@ from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, Params
 from chainrule._src.ops import matrices
-from chainrule._src.table import matrix_functions as rows
+from chainrule._src.table import matrix_functions as primitives
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, tensor_of
 from chainrule.scipy.derivatives import scipy_module
@@ -137,7 +137,7 @@ def _reshape_batch(found: Sequence[AnyArray], stack: tuple[int, ...]) -> AnyArra
 def _matrix_function(name: str, what: str) -> Callable[[AnyArray], AnyArray]:
     @_batched(2)
     def function(A: object) -> AnyArray:
-        return apply_primitive(rows.matrix_function, (A,), name=name, options=())
+        return apply_primitive(primitives.matrix_function, (A,), name=name, options=())
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -167,7 +167,7 @@ def expm(A: Any) -> AnyArray:
 @_batched(2)
 def fractional_matrix_power(A: object, t: float) -> AnyArray:
     """Return a square matrix to a real, constant power t, as ``scipy.linalg.fractional_matrix_power``."""
-    return apply_primitive(rows.matrix_function, (A,), name="fractional_matrix_power", options=(float(t),))
+    return apply_primitive(primitives.matrix_function, (A,), name="fractional_matrix_power", options=(float(t),))
 
 
 @_scipy_fallback
@@ -381,7 +381,7 @@ def solve_circulant(c: IntoArray, b: IntoArray) -> AnyArray:
 @_batched(2, 2, 2)
 def solve_sylvester(a: object, b: object, q: object) -> AnyArray:
     """Solve ``a @ X + X @ b = q`` for X."""
-    return apply_primitive(rows.sylvester, (a, b, q))
+    return apply_primitive(primitives.sylvester, (a, b, q))
 
 
 @_scipy_fallback
@@ -417,21 +417,21 @@ def _riccati(name: str, operands: tuple[AnyArray, ...], discrete: bool, options:
     given = [key for key, value in options.items() if value is not None and key != "balanced"]
     if given:
         raise NotImplementedError(f"{name}({given[0]}=): only the equation with a, b, q and r is differentiable")
-    return apply_primitive(rows.riccati, operands, discrete=discrete)
+    return apply_primitive(primitives.riccati, operands, discrete=discrete)
 
 
 @_scipy_fallback
 @_batched(2, 2)
 def solve_continuous_lyapunov(a: object, q: object) -> AnyArray:
     """Solve ``a @ X + X @ aᴴ = q`` for X."""
-    return apply_primitive(rows.sylvester, (a, _adjoint(a), q))
+    return apply_primitive(primitives.sylvester, (a, _adjoint(a), q))
 
 
 @_scipy_fallback
 @_batched(2, 2)
 def solve_discrete_lyapunov(a: Any, q: Any) -> AnyArray:
     """Solve ``a @ X @ aᴴ - X + q = 0`` for X, by elimination with n² unknowns."""
-    return rows.discrete_lyapunov(a, q)
+    return primitives.discrete_lyapunov(a, q)
 
 
 show(globals())

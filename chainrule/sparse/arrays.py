@@ -13,7 +13,7 @@ from chainrule._src.arrays.tree import register_pytree_node
 from chainrule._src.arrays.types import AnyArray, DTypeLike, NumpyArray, NumpyDType, TensorLike
 from chainrule._src.ops.sparse import check_product, entries_of
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.table import sparse as rows
+from chainrule._src.table import sparse as primitives
 from chainrule._src.table.indexing import take_add
 from chainrule._src.table.sparse import SparsityPattern, is_increasing
 from chainrule._src.tape.dispatch import bind
@@ -142,7 +142,9 @@ class SparseArray:
             return self._sparse_product(_sparse(x))
         x = _unwrap(x) if isinstance(x, (list, tuple)) or numbers_of(x) is not None else x
         check_product(self.shape, x, "A @ x")
-        return apply_primitive(rows.sparse_matmul, (self.data, x), pattern=self._pattern, transposed=self._transposed)
+        return apply_primitive(
+            primitives.sparse_matmul, (self.data, x), pattern=self._pattern, transposed=self._transposed
+        )
 
     dot = __matmul__
 
@@ -183,7 +185,9 @@ class SparseArray:
         if m != n:
             raise ValueError(f"A.solve(b) requires a square matrix, but A has the shape {self.shape}")
         check_product(self.shape, b, "A.solve(b)")
-        return apply_primitive(rows.sparse_solve, (self.data, b), pattern=self._pattern, transposed=self._transposed)
+        return apply_primitive(
+            primitives.sparse_solve, (self.data, b), pattern=self._pattern, transposed=self._transposed
+        )
 
     # -- elementwise operations ----------------------------------------------------------------------------------------
 

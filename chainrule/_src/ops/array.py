@@ -54,7 +54,7 @@ from chainrule._src.ops import methods as _methods  # noqa: F401 -- what is made
 from chainrule._src.ops import products
 from chainrule._src.ops.indexing import MASK, check_no_shuffle
 from chainrule._src.ops.numpy_layout import has_order, resolved_order, to_order
-from chainrule._src.table import indexing as rows
+from chainrule._src.table import indexing as primitives
 from chainrule._src.table import shape
 from chainrule._src.table.any_index import is_array, put_any, read_any
 from chainrule._src.tape import foreign_operands, inplace, trace_hooks
@@ -427,7 +427,7 @@ def _getitem(self: Array, index: Any) -> Any:
             # Index arrays that differ between examples; for integers NumPy returns a view.
             register_view(part, tensor, ((FunctionViewStep(read, write), {}),), "")
         return array_of(part)
-    part = bind(rows.getitem, (tensor,), {"index": items})
+    part = bind(primitives.getitem, (tensor,), {"index": items})
     if not part._raw.shape:
         if Ellipsis in items:
             if _is_scalar(tensor):
@@ -465,7 +465,7 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
         tensor._raw[items] = value._raw
         note_write(tensor._raw, "__setitem__", None)
         return
-    region = bind(rows.getitem, (tensor,), {"index": items})
+    region = bind(primitives.getitem, (tensor,), {"index": items})
     inplace.write_result(region, _broadcast_value(value, shape_of(region._raw), tensor), "__setitem__")
 
 
@@ -871,5 +871,8 @@ for _name, _fix in {
     "setflags": "its memory belongs to the tape",
 }.items():
     setattr(Array, _name, _unsupported_method(_name, _fix))
-for _name, _special in {"getitem": index_operation(rows.getitem, rows.index, _getitem), "setitem": _setitem}.items():
+for _name, _special in {
+    "getitem": index_operation(primitives.getitem, primitives.index, _getitem),
+    "setitem": _setitem,
+}.items():
     setattr(Array, f"__{_name}__", _special)

@@ -15,7 +15,7 @@ from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
 from chainrule._src.ops.arguments import cast_source, number_in, takes_tensors, tensor_of
-from chainrule._src.table import indexing as rows
+from chainrule._src.table import indexing as primitives
 from chainrule._src.table import shape as moves
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.protocol import as_array, memory_of, predicate_holds
@@ -35,7 +35,7 @@ def _same_rank(name: str, x: AnyArray, index: AnyArray) -> Tensor:
 
 
 def _bounds(name: str, index: AnyArray, n: int, d: int, error: type[Exception] = RuntimeError) -> None:
-    if predicate_holds(index, rows.Outside(n, 0)):  # type: ignore[arg-type]  # mypy does not see the __call__ of a NamedTuple
+    if predicate_holds(index, primitives.Outside(n, 0)):  # type: ignore[arg-type]  # mypy does not see the __call__ of a NamedTuple
         data = memory_of(index)
         bad = int(data.max()) if int(data.max()) >= n else int(data.min())
         raise error(f"{name}(): index {bad} is out of bounds for dimension {d} with size {n}")
@@ -54,7 +54,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     d = errors.check_dim("gather", dim, input.ndim)
     x = _crop("gather", input, index, d)
     _bounds("gather", index, input.shape[d], d)
-    return bind(rows.gather, (x, index), {"axis": d - input.ndim})
+    return bind(primitives.gather, (x, index), {"axis": d - input.ndim})
 
 
 def _crop(name: str, x: Tensor, index: AnyArray, d: int) -> Tensor:
@@ -98,7 +98,7 @@ def take(input: Tensor, index: Any) -> Tensor:
     x, where = tensor_of("take", input), _integers("take", index)
     n = x.numel()
     _bounds("take", ew.where(ew.lt(where, 0), where + n, where), n, 0, IndexError)
-    return bind(rows.take, (shaping.reshape(x, -1), where), {"axis": -1})
+    return bind(primitives.take, (shaping.reshape(x, -1), where), {"axis": -1})
 
 
 def _integers(name: str, index: Index) -> Tensor:

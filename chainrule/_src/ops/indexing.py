@@ -20,7 +20,7 @@ from chainrule._src.arrays.types import AnyArray, Index, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.messages.source_locations import PACKAGE
 from chainrule._src.ops.shaping import apart
-from chainrule._src.table import indexing as rows
+from chainrule._src.table import indexing as primitives
 from chainrule._src.table.any_index import put_any, read_any
 from chainrule._src.tape import inplace, trace_hooks, view
 from chainrule._src.tape.dispatch import bind, cast, record_unary
@@ -204,14 +204,14 @@ def getitem(self: Tensor, index: object) -> Tensor:
         try:
             part = data[items]
             part = part if type(part) is ndarray else data[(*items, ...)]
-            return record_unary(rows.getitem, self, {"index": items}, part)
+            return record_unary(primitives.getitem, self, {"index": items}, part)
         except IndexError:
             pass  # the slow path raises PyTorch's error
     items = read_index(index)
     _check_axes(items, self)
     try:
         if not any(isinstance(item, (ndarray, Tensor)) for item in items):
-            return bind(rows.getitem, (self,), {"index": items})
+            return bind(primitives.getitem, (self,), {"index": items})
         basic, items = _numbers_first(items, self.ndim)
         return read_any(self if basic is None else getitem(self, basic), items)
     except IndexError as error:

@@ -21,7 +21,7 @@ from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import placed, takes_tensors, tensor_of
 from chainrule._src.ops.shaping import _ints, apart, expand, reshape, transpose, unsqueeze
 from chainrule._src.table import indexing
-from chainrule._src.table import shape as rows
+from chainrule._src.table import shape as primitives
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.foreign import gpu_number
 from chainrule._src.tape.protocol import ArrayLike
@@ -141,7 +141,7 @@ def flip(input: TensorLike, *axes: Any, dims: object = None) -> Tensor:
     order = [errors.check_dim("flip", d, x.ndim) for d in _ints("flip", axes if dims is None else (dims,))]
     if len(set(order)) != len(order):
         raise errors.repeated_dim(order[-1])
-    return bind(rows.flip, (x,), {"axis": tuple(a - x.ndim for a in order)}) if x.ndim else rows.clone(x)
+    return bind(primitives.flip, (x,), {"axis": tuple(a - x.ndim for a in order)}) if x.ndim else primitives.clone(x)
 
 
 @op(method=True, cached=True)
@@ -175,7 +175,7 @@ def rot90(input: TensorLike, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         raise TypeError(f"rot90(): argument 'k' must be int, not {type(k).__name__}")
     k = k % 4
     if k == 0:
-        return rows.clone(x)
+        return primitives.clone(x)
     if k == 2:
         return flip(x, a, b)
     return flip(transpose(x, a, b), a if k == 1 else b)
@@ -199,12 +199,12 @@ def roll(input: Any, shifts: object, dims: Dims = None) -> Tensor:
     if len(shift) != (len(axes) or 1):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shift)}, dims:{len(axes)}")
     if not axes:
-        flat = bind(rows.roll, (reshape(x, x.numel()),), {"shift": shift, "axis": (-1,)})
-        return rows.unsafe_view(flat, shape=tuple(x._raw.shape))
+        flat = bind(primitives.roll, (reshape(x, x.numel()),), {"shift": shift, "axis": (-1,)})
+        return primitives.unsafe_view(flat, shape=tuple(x._raw.shape))
     if not x.ndim:
         raise errors.no_dimensions(axes[0])
     axes = tuple(errors.check_dim("roll", d, x.ndim) - x.ndim for d in axes)
-    return bind(rows.roll, (x,), {"shift": shift, "axis": axes})
+    return bind(primitives.roll, (x,), {"shift": shift, "axis": axes})
 
 
 def _tensor_list(function: str, tensors: object) -> list[Tensor]:
@@ -267,7 +267,7 @@ def cat(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
                     f"Sizes of tensors must match except in dimension {d}. Expected size {a[k]} but got size {b[k]} "
                     f"for tensor number {i} in the list: shapes {tuple(a)} and {tuple(b)}."
                 )
-    return bind(rows.cat, tuple(full), {"axis": d - n})
+    return bind(primitives.cat, tuple(full), {"axis": d - n})
 
 
 concat = concatenate = cat
@@ -291,7 +291,7 @@ def stack(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
                 f"{list(shape_of(x))} at entry {i}"
             )
     n = len(shape) + 1
-    return bind(rows.stack, tuple(xs), {"axis": errors.check_dim("stack", dim, n) - n})
+    return bind(primitives.stack, tuple(xs), {"axis": errors.check_dim("stack", dim, n) - n})
 
 
 def _checked_nonempty(name: str, tensors: Any) -> Any:
@@ -381,7 +381,7 @@ def pad(input: TensorLike, pad: Any, mode: str = "constant", value: TensorLike |
                 f"The input size {n}, plus negative padding {a} and {b}, resulted in a negative output size"
             )
     if mode == "constant":
-        return bind(rows.pad, (x,), {"widths": pairs, "value": 0.0 if value is None else value})
+        return bind(primitives.pad, (x,), {"widths": pairs, "value": 0.0 if value is None else value})
     kinds = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
     if mode not in kinds:
         raise NotImplementedError(f"Unrecognised padding mode {mode}: use constant, reflect, replicate or circular")
@@ -410,7 +410,7 @@ def pad(input: TensorLike, pad: Any, mode: str = "constant", value: TensorLike |
             at = np.pad(np.arange(n)[kept], (max(a, 0), max(b, 0)), mode=kinds[mode])
             x = index_select(x, d, at if mode == "circular" else at[max(-a, 0) : len(at) - max(-b, 0)])
     if x is input:
-        return rows.clone(x)
+        return primitives.clone(x)
     return x if mode == "circular" else tie_cotangents(x)
 
 
@@ -433,7 +433,7 @@ def index_select(input: TensorLike, dim: int, index: TensorLike) -> Tensor:
     if where.ndim > 1:
         raise IndexError(f"index_select(): Index is supposed to be a vector, but got shape {tuple(where.shape)}")
     if not x.ndim:
-        return rows.clone(x)
+        return primitives.clone(x)
     d = errors.check_dim("index_select", dim, x.ndim)
     n = x._raw.shape[d]
     plain = where._raw if isinstance(where, Tensor) else where

@@ -21,7 +21,7 @@ from chainrule._src.ops.joining import atleast_2d, cat, pad, stack
 from chainrule._src.ops.shaping import diagonal as diagonal_of
 from chainrule._src.ops.shaping import expand, reshape, transpose
 from chainrule._src.ops.splitting import narrow
-from chainrule._src.table import shape as rows
+from chainrule._src.table import shape as primitives
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.tensor import Tensor, wrap
 
@@ -29,13 +29,13 @@ from chainrule._src.tape.tensor import Tensor, wrap
 @op(method=True, in_place=True, out=True, cached=True)
 def tril(input: TensorLike, diagonal: int = 0) -> Tensor:
     """Return the lower triangle of matrices, up to a diagonal, with zeros elsewhere."""
-    return bind(rows.tril, (_matrix("tril", input),), {"k": diagonal})
+    return bind(primitives.tril, (_matrix("tril", input),), {"k": diagonal})
 
 
 @op(method=True, in_place=True, out=True, cached=True)
 def triu(input: TensorLike, diagonal: int = 0) -> Tensor:
     """Return the upper triangle of matrices, from a diagonal on, with zeros elsewhere."""
-    return bind(rows.triu, (_matrix("triu", input),), {"k": diagonal})
+    return bind(primitives.triu, (_matrix("triu", input),), {"k": diagonal})
 
 
 def _matrix(name: str, x: TensorLike) -> Tensor:
@@ -54,7 +54,9 @@ def diag_embed(input: TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -
     if a == b:
         raise errors.same_diagonal_axes(dim1, dim2)
     length = x._raw.shape[-1] + builtins.abs(offset)
-    return bind(rows.undiagonal, (x,), {"offset": offset, "axis1": a - n, "axis2": b - n, "sizes": (length, length)})
+    return bind(
+        primitives.undiagonal, (x,), {"offset": offset, "axis1": a - n, "axis2": b - n, "sizes": (length, length)}
+    )
 
 
 @op(method=True, out=True)
@@ -64,7 +66,7 @@ def diag(input: TensorLike, diagonal: int = 0) -> Tensor:
     if x.ndim == 1:
         return diag_embed(x, diagonal)
     if x.ndim == 2:
-        return rows.clone(diagonal_of(x, diagonal))
+        return primitives.clone(diagonal_of(x, diagonal))
     raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {x.ndim}D")
 
 

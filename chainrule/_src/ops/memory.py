@@ -17,7 +17,7 @@ from chainrule._src.messages import errors
 from chainrule._src.ops import shaping, splitting
 from chainrule._src.ops.arguments import cast_source, takes_tensors, tensor_of
 from chainrule._src.ops.reductions import sum as sum_
-from chainrule._src.table import memory as rows
+from chainrule._src.table import memory as primitives
 from chainrule._src.table import shape as moves
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.protocol import memory_of
@@ -120,7 +120,7 @@ def as_strided(input: TensorLike, size: Any, stride: Any, storage_offset: int | 
             f"setStorage: sizes {list(sizes)}, strides {list(strides)}, storage offset {offset} are out of bounds for "
             f"the elements that are this tensor's ({x.numel()}, the first of them {start}): as_strided cannot use others"
         )
-    return bind(rows.as_strided, (x,), params)
+    return bind(primitives.as_strided, (x,), params)
 
 
 def _own_stride(x: Tensor) -> tuple[int, ...] | None:
@@ -138,7 +138,9 @@ def _is_inside(x: Tensor, params: Params) -> bool:
     last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
     if own is None:
         return bool(offset >= 0 and last < x.numel())
-    return bool((rows.element_indices(tuple(x.shape), own, rows.memory_offsets(sizes, strides, offset)) >= 0).all())
+    return bool(
+        (primitives.element_indices(tuple(x.shape), own, primitives.memory_offsets(sizes, strides, offset)) >= 0).all()
+    )
 
 
 @op(method=True, sample="rand(4, 4), rand(2, 2), (2, 2), (4, 1)")
@@ -159,7 +161,7 @@ def as_strided_scatter(
     return bind(
         moves.copy_slices,
         (input, cast_source("as_strided_scatter", src, input)),
-        {"steps": ((rows.as_strided, params),)},
+        {"steps": ((primitives.as_strided, params),)},
     )
 
 
@@ -174,7 +176,7 @@ def view_as_real(input: TensorLike) -> Tensor:
     x = tensor_of("view_as_real", input)
     if x.dtype.kind != "c":
         raise RuntimeError(f"view_as_real is only supported for complex tensors, but got a tensor of dtype {x.dtype}")
-    return bind(rows.view_as_real, (x,), {})
+    return bind(primitives.view_as_real, (x,), {})
 
 
 @op(sample="rand(3, 2)")
@@ -200,7 +202,7 @@ def view_as_complex(input: TensorLike) -> Tensor:
         raise RuntimeError(
             "Tensor must have a stride divisible by 2 for all but last dimension: call .contiguous() first"
         )
-    return bind(rows.view_as_complex, (x,), {})
+    return bind(primitives.view_as_complex, (x,), {})
 
 
 @op("Tensor.sum_to_size")

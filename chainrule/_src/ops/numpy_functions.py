@@ -33,7 +33,7 @@ from chainrule._src.ops.numpy_lists import asarray_or_tensor, operands, promoted
 from chainrule._src.ops.numpy_reductions import in_dtype, to_mean_dtype
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.table import arithmetic, comparison, trigonometric
-from chainrule._src.table import shape as rows
+from chainrule._src.table import shape as primitives
 from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.dispatch import bind, rank
 from chainrule._src.tape.foreign import innermost_foreign
@@ -138,7 +138,7 @@ def _shares_memory(a: AnyArray, b: AnyArray, max_work: Any = -1) -> bool:
 
 
 def _astype(x: AnyArray, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike = None) -> AnyArray:
-    return x if x.dtype == np.dtype(dtype) and not copy else rows.cast(x, dtype=np.dtype(dtype))
+    return x if x.dtype == np.dtype(dtype) and not copy else primitives.cast(x, dtype=np.dtype(dtype))
 
 
 if hasattr(np, "astype"):
@@ -158,7 +158,7 @@ def _array(
     object: IntoArray, dtype: DTypeLike = None, *, copy: object = None, order: str | None = "K", ndmin: int = 0
 ) -> AnyArray:
     array: Any = tensor_of(asarray_or_tensor(object))
-    array = rows.clone(array) if copy else array
+    array = primitives.clone(array) if copy else array
     array = to_order(array if dtype is None else np.astype(array, np.dtype(dtype)), order or "K")
     return np.reshape(array, (1,) * max(0, ndmin - len(shape_of(array))) + tuple(shape_of(array)))
 
@@ -231,7 +231,9 @@ def _imag(val: AnyArray) -> AnyArray:
         return arithmetic.imag(val)
     zeros = np.where(np.zeros(val.shape, bool), val, val.dtype.type(0))
     is_array = shape_of(val) or (isinstance(val, Tensor) and trace_hooks.is_array(val._raw))
-    return make_read_only(bind(rows.alias, (zeros,), {})) if is_array else zeros  # NumPy's result is read-only, too
+    return (
+        make_read_only(bind(primitives.alias, (zeros,), {})) if is_array else zeros
+    )  # NumPy's result is read-only, too
 
 
 @implements(np.angle)
@@ -248,7 +250,7 @@ def _round(a: AnyArray, decimals: int = 0, out: object = None) -> AnyArray:
     if a.dtype.kind == "b" and decimals:
         np.round(np.True_, decimals)  # raises
     if a.dtype.kind in "iu":
-        return rows.clone(a) if decimals >= 0 else in_dtype(_round(in_dtype(a, np.float64), decimals), a.dtype)
+        return primitives.clone(a) if decimals >= 0 else in_dtype(_round(in_dtype(a, np.float64), decimals), a.dtype)
     return comparison.round(a * 10.0**decimals) / 10.0**decimals if decimals else comparison.round(a)
 
 
@@ -355,7 +357,9 @@ def _matmul(x: AnyArray, y: AnyArray) -> AnyArray:
     if n < 4 or len(shape_of(x)) < 2 or len(shape_of(y)) < 2 or 0 in (*shape_of(x), *shape_of(y)):
         return product
     stacks = np.add(layout_of(x)[..., :1, 0], layout_of(y)[..., :1, 0])  # the memory layout of a ufunc's result
-    return rows.with_memory_order(product, [k for k in rows.memory_order(stacks) if k < n - 2] + [n - 2, n - 1])
+    return primitives.with_memory_order(
+        product, [k for k in primitives.memory_order(stacks) if k < n - 2] + [n - 2, n - 1]
+    )
 
 
 UFUNCS[np.matmul] = _matmul
@@ -417,7 +421,7 @@ def _einsum(subscripts: Any, *factors: Any, out: object = None, optimize: bool =
     arrays = promoted(*factors)
     result = in_dtype(einsum.contract_operands(subscripts, arrays), arrays[0].dtype)  # integer sums keep their dtype
     if optimize is False and np.ndim(result) > 1 and not all(has_order(x, "C") for x in arrays):
-        result = rows.with_memory_order(result, _einsum_order(subscripts, arrays))
+        result = primitives.with_memory_order(result, _einsum_order(subscripts, arrays))
     return copy_scalar_view(result)
 
 
@@ -428,7 +432,7 @@ def _einsum_order(subscripts: str, arrays: Sequence[AnyArray]) -> list[int]:
     """
     corners = [layout_of(x)[(slice(0, 2),) * np.ndim(x)] for x in arrays]
     with np.errstate(all="ignore"):
-        return rows.memory_order(np.einsum(subscripts, *corners))
+        return primitives.memory_order(np.einsum(subscripts, *corners))
 
 
 def _vecdot(a: AnyArray, b: AnyArray) -> AnyArray:

@@ -13,7 +13,7 @@ from chainrule._src.arrays.any_array import compact_strides, empty_with_strides
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
-from chainrule._src.table import shape as rows
+from chainrule._src.table import shape as primitives
 from chainrule._src.tape.protocol import ArrayLike, strides_of
 
 
@@ -64,14 +64,14 @@ def to_order(a: Any, order: str | None) -> Any:
     order = resolved_order(a, order)
     if has_order(a, order):
         return a
-    return rows.laid(a, order=order, ndim=len(shape_of(a)))
+    return primitives.laid(a, order=order, ndim=len(shape_of(a)))
 
 
 def to_numpy_layout(result: AnyArray, a: AnyArray) -> AnyArray:
     """Lay out a result as NumPy's functions do in a new array: in F order if ``a`` is F-contiguous, else in C order."""
     order = contiguous(a)
     if order == "F" and _is_interleaved(a):  # the axis of examples is among the columns, as in ``a``
-        return rows.laid(result, order=order, ndim=len(shape_of(result)) + 1)
+        return primitives.laid(result, order=order, ndim=len(shape_of(result)) + 1)
     return to_order(result, order or "C")
 
 
@@ -79,15 +79,15 @@ def copy_in_order(a: Any, order: str | None) -> Any:
     """Return a copy with the memory layout ``order``."""
     order = resolved_order(a, order)
     if len(shape_of(a)) < 2 or (order == contiguous(a)):
-        return rows.clone(a)
+        return primitives.clone(a)
     if order == "K":
-        return with_axis_order_of(rows.clone(a), layout_of(a).copy("K"))
-    return rows.laid(a, order=order, ndim=len(shape_of(a)))
+        return with_axis_order_of(primitives.clone(a), layout_of(a).copy("K"))
+    return primitives.laid(a, order=order, ndim=len(shape_of(a)))
 
 
 def with_axis_order_of(a: AnyArray, like: AnyArray) -> AnyArray:
     """Return the array, or a copy if its axes do not have the memory order of ``like``'s, which has the same shape."""
-    return rows.with_memory_order(a, rows.memory_order(like))
+    return primitives.with_memory_order(a, primitives.memory_order(like))
 
 
 def in_memory_order(a: AnyArray) -> AnyArray:

@@ -22,7 +22,7 @@ from chainrule._src.ops.numpy_reductions import checked_axes, flattened, in_dtyp
 from chainrule._src.rules.batching import apply_primitive, each_example
 from chainrule._src.rules.kinds import discrete
 from chainrule._src.table import indexing
-from chainrule._src.table import shape as rows
+from chainrule._src.table import shape as primitives
 from chainrule._src.table.any_index import read_any
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.foreign import Foreign
@@ -49,7 +49,7 @@ def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = 
         return np.transpose(_reshape(np.transpose(a), target[::-1]))
     if isinstance(a, Tensor):
         return shaping.reshape(a, target)
-    return rows.view(a, shape=shaping._resolved_shape("reshape", tuple(shape_of(a)), target))
+    return primitives.view(a, shape=shaping._resolved_shape("reshape", tuple(shape_of(a)), target))
 
 
 @implements(np.ravel, by_shape=True)
@@ -68,7 +68,7 @@ def _transpose(a: AnyArray, axes: Any = None) -> AnyArray:
     order = tuple(range(n - 1, -1, -1)) if axes is None else normalize_axis_tuple(axes, n)
     if len(order) != n:
         raise ValueError("axes don't match array")
-    return bind(rows.permute, (a,), {"axes": order})
+    return bind(primitives.permute, (a,), {"axes": order})
 
 
 @implements(np.matrix_transpose, by_shape=True)
@@ -82,7 +82,7 @@ def _matrix_transpose(x: AnyArray, /) -> AnyArray:
 def _swapaxes(a: AnyArray, axis1: int, axis2: int) -> AnyArray:
     n = len(shape_of(a))
     first, second = normalize_axis_index(axis1, n), normalize_axis_index(axis2, n)
-    return bind(rows.transpose, (a,), {"axis0": first - n, "axis1": second - n})
+    return bind(primitives.transpose, (a,), {"axis0": first - n, "axis1": second - n})
 
 
 @implements(np.moveaxis, by_shape=True)
@@ -95,7 +95,7 @@ def _moveaxis(a: AnyArray, source: Any, destination: Any) -> AnyArray:
     order = [k for k in range(n) if k not in src]
     for d, s in builtins.sorted(zip(dst, src, strict=True)):
         order.insert(int(d), int(s))
-    return bind(rows.permute, (a,), {"axes": tuple(order)})
+    return bind(primitives.permute, (a,), {"axes": tuple(order)})
 
 
 @implements(np.rollaxis, by_shape=True)
@@ -109,7 +109,7 @@ def _rollaxis(a: AnyArray, axis: int, start: int = 0) -> AnyArray:
 def _expand_dims(a: AnyArray, axis: Dims) -> AnyArray:
     axes = axis if isinstance(axis, tuple) else (axis,)
     n = len(shape_of(a)) + len(axes)
-    return bind(rows.unsqueeze, (a,), {"axis": tuple(k - n for k in normalize_axis_tuple(axes, n))})
+    return bind(primitives.unsqueeze, (a,), {"axis": tuple(k - n for k in normalize_axis_tuple(axes, n))})
 
 
 @implements(np.squeeze, by_shape=True)
@@ -120,7 +120,7 @@ def _squeeze(a: AnyArray, axis: Any = None) -> AnyArray:
     for k in axes:
         if shape[k] != 1:
             raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
-    return bind(rows.squeeze, (a,), {"axis": tuple(k - n for k in axes)})
+    return bind(primitives.squeeze, (a,), {"axis": tuple(k - n for k in axes)})
 
 
 @implements(np.broadcast_to)
@@ -129,12 +129,12 @@ def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> AnyArray:
     if any(n < 0 for n in shape):
         raise ValueError("all elements of broadcast shape must be non-negative")
     return make_read_only(
-        bind(rows.alias, (array,), {}) if tuple(shape_of(array)) == shape else _expanded(array, shape)
+        bind(primitives.alias, (array,), {}) if tuple(shape_of(array)) == shape else _expanded(array, shape)
     )
 
 
 def _expanded(array: AnyArray, shape: tuple[int, ...]) -> AnyArray:
-    return bind(rows.expand, (array,), {"shape": shape}) if tuple(shape_of(array)) != shape else array
+    return bind(primitives.expand, (array,), {"shape": shape}) if tuple(shape_of(array)) != shape else array
 
 
 @implements(np.broadcast_arrays)
@@ -167,7 +167,7 @@ def _roll(a: AnyArray, shift: Any, axis: Any = None) -> AnyArray:
     shift, axis = _tuple(shift), _tuple(axis)
     axes = axis if isinstance(axis, tuple) else (axis,)
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
-    return bind(rows.roll, (a,), {"shift": shifts, "axis": checked_axes(axes, len(shape_of(a)))})
+    return bind(primitives.roll, (a,), {"shift": shifts, "axis": checked_axes(axes, len(shape_of(a)))})
 
 
 @implements(np.rot90, by_shape=True)
@@ -191,7 +191,7 @@ def _concatenate(
     if axis is None:
         arrays, axis = [np.reshape(a, (-1,)) for a in arrays], 0
     n = len(shape_of(arrays[0]))
-    return in_dtype(bind(rows.cat, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n}), dtype)
+    return in_dtype(bind(primitives.cat, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n}), dtype)
 
 
 def _check_casts(arrays: list[AnyArray], dtype: Any, casting: Any) -> None:
@@ -206,7 +206,7 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, ca
     arrays = [asarray_or_tensor(a) for a in arrays]
     _check_casts(arrays, dtype, casting)
     n = len(shape_of(arrays[0])) + 1
-    return in_dtype(bind(rows.stack, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n}), dtype)
+    return in_dtype(bind(primitives.stack, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n}), dtype)
 
 
 implements(np.atleast_1d)(lambda *arys: joining._map_tensors(arys, lambda x: x if shape_of(x) else np.reshape(x, (1,))))
@@ -298,13 +298,13 @@ def _padded(array: AnyArray, widths: tuple[tuple[int, int], ...], mode: str, kwa
         if kwargs:
             raise ValueError(f"unsupported keyword arguments for mode 'constant': {set(kwargs)}")
         if np.ndim(value) == 0:
-            return rows.pad(array, widths=widths, value=value)
+            return primitives.pad(array, widths=widths, value=value)
         for k, ends in enumerate(np.broadcast_to(value, (n, 2)).tolist()):  # the last axis determines the corners
             for side, end in enumerate(ends):
                 one_side = tuple(
                     (*((widths[k][0], 0), (0, widths[k][1]))[side],) if i == k else (0, 0) for i in range(n)
                 )
-                array = rows.pad(array, widths=one_side, value=end)
+                array = primitives.pad(array, widths=one_side, value=end)
         return array
     for k, (a, b) in enumerate(widths):
         if a or b:
@@ -356,12 +356,12 @@ _PADDING_MODES = {
 
 @implements(np.tril, by_shape=True)
 def _tril(m: AnyArray, k: int = 0) -> AnyArray:
-    return bind(rows.tril, (_square(m),), {"k": k})
+    return bind(primitives.tril, (_square(m),), {"k": k})
 
 
 @implements(np.triu, by_shape=True)
 def _triu(m: AnyArray, k: int = 0) -> AnyArray:
-    return bind(rows.triu, (_square(m),), {"k": k})
+    return bind(primitives.triu, (_square(m),), {"k": k})
 
 
 def _square(m: AnyArray) -> AnyArray:
@@ -378,7 +378,7 @@ def _diagonal(a: AnyArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     first, second = normalize_axis_index(axis1, n), normalize_axis_index(axis2, n)
     if first == second:
         raise ValueError("axis1 and axis2 cannot be the same")
-    return make_read_only(bind(rows.diagonal, (a,), {"offset": offset, "axis1": first - n, "axis2": second - n}))
+    return make_read_only(bind(primitives.diagonal, (a,), {"offset": offset, "axis1": first - n, "axis2": second - n}))
 
 
 @implements(np.diag, by_shape=True)
@@ -388,7 +388,7 @@ def _diag(v: AnyArray, k: int = 0) -> AnyArray:
     if len(shape_of(v)) != 1:
         raise ValueError("Input must be 1- or 2-d.")
     n = shape_of(v)[0] + builtins.abs(k)
-    return bind(rows.undiagonal, (v,), {"offset": k, "axis1": -2, "axis2": -1, "sizes": (n, n)})
+    return bind(primitives.undiagonal, (v,), {"offset": k, "axis1": -2, "axis2": -1, "sizes": (n, n)})
 
 
 @implements(np.trace, by_shape=True)

@@ -31,7 +31,7 @@ from chainrule._src.ops.numpy_lists import asarray_or_tensor
 from chainrule._src.ops.shaping import layout
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import indexing, reduction, statistics
-from chainrule._src.table import shape as rows
+from chainrule._src.table import shape as primitives
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.protocol import UFUNC_METHODS, UFUNCS, call_ufunc, implements, on_numbers, predicate_holds
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -81,7 +81,7 @@ def refuse_booleans(a: AnyArray) -> None:
 
 
 def in_dtype(a: Any, dtype: Any) -> AnyArray:
-    return a if dtype is None or a.dtype == dtype else rows.cast(a, dtype=np.dtype(dtype))
+    return a if dtype is None or a.dtype == dtype else primitives.cast(a, dtype=np.dtype(dtype))
 
 
 def to_mean_dtype(a: AnyArray, dtype: DTypeLike = None) -> AnyArray:
@@ -262,7 +262,7 @@ def _has_no_zero(x: AnyArray) -> NumpyArray:
 
 @implements(np.count_nonzero)
 def _count_nonzero(a: AnyArray, axis: Dims = None, *, keepdims: bool = False) -> AnyArray:
-    return _reduce(reduction.sum, rows.cast(a != 0, dtype=np.dtype(np.int64)), axis, keepdims)
+    return _reduce(reduction.sum, primitives.cast(a != 0, dtype=np.dtype(np.int64)), axis, keepdims)
 
 
 # -- extrema and truth -----------------------------------------------------------------------------------------------
@@ -478,8 +478,8 @@ def _median(
     if not isinstance(axis, (int, np.integer)):
         return result
     axis = int(axis) % len(shape_of(a))
-    order = [k for k in rows.memory_order(a) if k != axis]  # the memory layout of the mean of the middle elements
-    return rows.with_memory_order(
+    order = [k for k in primitives.memory_order(a) if k != axis]  # the memory layout of the mean of the middle elements
+    return primitives.with_memory_order(
         result, [axis, *order] if is_keepdims(keepdims) else np.argsort(np.argsort(order)).tolist()
     )
 

@@ -20,7 +20,7 @@ from chainrule._src.ops.gathering import _bounds, _integers, _same_rank
 from chainrule._src.ops.indexing import _value_shape, getitem, read_index
 from chainrule._src.ops.ordering import cumsum
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.table import indexing as rows
+from chainrule._src.table import indexing as primitives
 from chainrule._src.table import scattering
 from chainrule._src.table import shape as moves
 from chainrule._src.table.any_index import put_any
@@ -91,13 +91,13 @@ def scatter(
         return _scattering("scatter", scattering.scatter_prod, input, dim, index, source)
     if reduce is not None:
         raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce}: scatter_reduce has more")
-    return _scattering("scatter", rows.scatter, input, dim, index, source)
+    return _scattering("scatter", primitives.scatter, input, dim, index, source)
 
 
 @op(method=True, in_place=True)
 def scatter_add(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
     """Return a copy with the elements of ``src`` added at indices along ``dim``; repeated indices accumulate."""
-    return _scattering("scatter_add", rows.scatter_add, input, dim, index, src)
+    return _scattering("scatter_add", primitives.scatter_add, input, dim, index, src)
 
 
 @op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([[0, 1, 0]]), rand(1, 3), 'sum'")
@@ -124,16 +124,16 @@ def scatter_reduce(input: Tensor, dim: int, index: Any, src: Any, reduce: str, *
         return _scattering(name, scattering.scatter_best, input, dim, index, src, **best)
     start = input
     if not include_self:
-        start = _scattering(name, rows.scatter, input, dim, index, int(reduce == "prod"))
+        start = _scattering(name, primitives.scatter, input, dim, index, int(reduce == "prod"))
     if reduce == "prod":
         return _scattering(name, scattering.scatter_prod, start, dim, index, src)
-    total = _scattering(name, rows.scatter_add, start, dim, index, src)
+    total = _scattering(name, primitives.scatter_add, start, dim, index, src)
     if reduce == "sum":
         return total
     ones = input.new_ones(input.shape)
     if not include_self:
-        ones = _scattering(name, rows.scatter, ones, dim, index, 0)
-    number = ew.clamp(_scattering(name, rows.scatter_add, ones, dim, index, 1), min=1) if input.numel() else ones
+        ones = _scattering(name, primitives.scatter, ones, dim, index, 0)
+    number = ew.clamp(_scattering(name, primitives.scatter_add, ones, dim, index, 1), min=1) if input.numel() else ones
     return ew.div(total, number, rounding_mode="floor" if total.dtype.kind in "iu" else None)
 
 
@@ -300,7 +300,7 @@ def put(input: Tensor, index: Any, source: Tensor, accumulate: bool = False) -> 
     if outside.size:
         raise IndexError(f"out of range: tried to access index {outside[0]} on a tensor of {n} elements.")
     values = source.reshape(-1)
-    written = rows.index_put(input.reshape(-1), values, index=(flat,), accumulate=accumulate)
+    written = primitives.index_put(input.reshape(-1), values, index=(flat,), accumulate=accumulate)
     return moves.unsafe_view(written, shape=tuple(input.shape))
 
 
@@ -328,7 +328,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"masked_scatter: Number of elements of source ({source.numel()}) < number of ones in mask ({n})"
         )
     values = source.reshape(-1)[:n]
-    return rows.index_put(x, values, index=(m,), accumulate=False)
+    return primitives.index_put(x, values, index=(m,), accumulate=False)
 
 
 # -- replace a part of a tensor --------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}"
         )
-    return _with_part_replaced("select_scatter", input, src, rows.getitem, index=(*(slice(None),) * d, index))
+    return _with_part_replaced("select_scatter", input, src, primitives.getitem, index=(*(slice(None),) * d, index))
 
 
 @op(method=True)
@@ -368,7 +368,7 @@ def slice_scatter(
     if step <= 0:
         raise RuntimeError("slice step must be positive: flip() reverses an axis")
     return _with_part_replaced(
-        "slice_scatter", input, src, rows.getitem, index=(*(slice(None),) * d, slice(start, end, step))
+        "slice_scatter", input, src, primitives.getitem, index=(*(slice(None),) * d, slice(start, end, step))
     )
 
 

@@ -14,7 +14,7 @@ from chainrule._src.arrays import return_types
 from chainrule._src.arrays.types import AnyArray, NumpyArray, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import constant_on_device_of, takes_tensors, tensor_of
-from chainrule._src.table import indexing as rows
+from chainrule._src.table import indexing as primitives
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.protocol import as_array
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -255,7 +255,7 @@ def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tenso
     if weights.dtype != np.float32:
         weights = cast(weights, np.dtype(np.float64))
     n = max(int(x.max()) + 1 if x.size else 0, minlength)
-    return bind(rows.take_add, (weights, input), {"axis": -1, "length": n})
+    return bind(primitives.take_add, (weights, input), {"axis": -1, "length": n})
 
 
 def _range(name: str, x: Any, low: float, high: float, margin: float) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from chainrule._src.arrays.types import Dims, NumpyArray, ShapeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
-from chainrule._src.table import shape as rows
+from chainrule._src.table import shape as primitives
 from chainrule._src.table import windows
 from chainrule._src.tape import inplace
 from chainrule._src.tape.dispatch import bind
@@ -76,9 +76,9 @@ def reshape(input: Any, *sizes: ShapeLike, shape: Any = None) -> Tensor:
     x = tensor_of("reshape", input)
     target = _resolved_shape("reshape", x._raw.shape, _ints("reshape", sizes if shape is None else (shape,)))
     if not _viewable(layout(x), target):
-        copy = rows.clone(x) if x._edge is not None or type(x._raw) is not ndarray else wrap(x._raw.copy())
-        return bind(rows.unsafe_view, (copy,), {"shape": target})
-    return bind(rows.view, (x,), {"shape": target})
+        copy = primitives.clone(x) if x._edge is not None or type(x._raw) is not ndarray else wrap(x._raw.copy())
+        return bind(primitives.unsafe_view, (copy,), {"shape": target})
+    return bind(primitives.view, (x,), {"shape": target})
 
 
 def layout(x: Tensor) -> NumpyArray:
@@ -124,7 +124,7 @@ def view(input: TensorLike, *sizes: Any, size: Any = None) -> Tensor:
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
         )
-    return bind(rows.view, (x,), {"shape": target})
+    return bind(primitives.view, (x,), {"shape": target})
 
 
 @op("Tensor.view_as")
@@ -185,7 +185,7 @@ def permute(input: TensorLike, *order: Any, dims: Dims = None) -> Tensor:
     axes = tuple(errors.check_dim("permute", d, x.ndim) for d in order)
     if len(set(axes)) != len(axes):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return bind(rows.permute, (x,), {"axes": axes})
+    return bind(primitives.permute, (x,), {"axes": axes})
 
 
 @op(
@@ -203,12 +203,12 @@ def transpose(input: TensorLike, dim0: object, dim1: object = None) -> Tensor:
     x = tensor_of("transpose", input)
     n = x.ndim
     a, b = errors.check_dim("transpose", dim0, n), errors.check_dim("transpose", dim1, n)
-    return bind(rows.transpose, (x,), {"axis0": a - n, "axis1": b - n}) if n else alias(x)
+    return bind(primitives.transpose, (x,), {"axis0": a - n, "axis1": b - n}) if n else alias(x)
 
 
 def alias(x: Tensor) -> Tensor:
     """Return a view of the tensor itself, for operations on axes that it lacks."""
-    return bind(rows.alias, (x,), {})
+    return bind(primitives.alias, (x,), {})
 
 
 @op(method=True, in_place="view", sample="rand(2, 3)", cached=True)
@@ -217,13 +217,13 @@ def t(input: TensorLike) -> Tensor:
     x = tensor_of("t", input)
     if x.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.ndim}D: use .mT or permute")
-    return bind(rows.t, (x,), {}) if x.ndim == 2 else alias(x)
+    return bind(primitives.t, (x,), {}) if x.ndim == 2 else alias(x)
 
 
 def T(input: Tensor) -> Tensor:
     """Reverse the order of all axes (``tensor.T``)."""
     x = tensor_of("T", input)
-    return bind(rows.permute, (x,), {"axes": tuple(range(x.ndim - 1, -1, -1))})
+    return bind(primitives.permute, (x,), {"axes": tuple(range(x.ndim - 1, -1, -1))})
 
 
 def mT(input: Tensor) -> Tensor:
@@ -233,7 +233,7 @@ def mT(input: Tensor) -> Tensor:
         return x
     if x.ndim < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.")
-    return bind(rows.transpose, (x,), {"axis0": -2, "axis1": -1})
+    return bind(primitives.transpose, (x,), {"axis0": -2, "axis1": -1})
 
 
 @op("movedim moveaxis", method=True, sample="rand(2, 3, 4), 0, 2")
@@ -253,7 +253,7 @@ def movedim(input: TensorLike, source: Any, destination: Any) -> Tensor:
     order = [i for i in range(n) if i not in src]
     for d, s in sorted(zip(dst, src, strict=True)):
         order.insert(d, s)
-    return bind(rows.permute, (x,), {"axes": tuple(order)})
+    return bind(primitives.permute, (x,), {"axes": tuple(order)})
 
 
 @op(method=True, in_place="view", sample="rand(2, 1)", cached=True)
@@ -269,7 +269,7 @@ def squeeze(input: TensorLike, dim: Any = None) -> Tensor:
         dims = dim if several else [dim]
         axes = [i for i in (errors.check_dim("squeeze", d, n) for d in dims) if n and shape[i] == 1]
     overload = 0 if dim is None else 2 if several else 1
-    return bind(rows.squeeze, (x,), {"axis": tuple(a - n for a in axes), "overload": overload})
+    return bind(primitives.squeeze, (x,), {"axis": tuple(a - n for a in axes), "overload": overload})
 
 
 @op(method=True, in_place="view", sample="rand(2, 3), 0", cached=True)
@@ -277,7 +277,7 @@ def unsqueeze(input: TensorLike, dim: int) -> Tensor:
     """Insert an axis of length 1 at ``dim``."""
     x = tensor_of("unsqueeze", input)
     n = x.ndim + 1
-    return bind(rows.unsqueeze, (x,), {"axis": (errors.check_dim("unsqueeze", dim, n) - n,)})
+    return bind(primitives.unsqueeze, (x,), {"axis": (errors.check_dim("unsqueeze", dim, n) - n,)})
 
 
 @op("Tensor.expand", sample="rand(2, 1), (2, 3)", cached=True)
@@ -308,7 +308,7 @@ def expand(input: TensorLike, *sizes: ShapeLike, size: Any = None) -> Tensor:
             )
         else:
             target.append(n)
-    return bind(rows.expand, (x,), {"shape": tuple(target)})
+    return bind(primitives.expand, (x,), {"shape": tuple(target)})
 
 
 @op("Tensor.expand_as")
@@ -351,7 +351,7 @@ def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -
     a, b = errors.check_dim("diagonal", dim1, n), errors.check_dim("diagonal", dim2, n)
     if a == b:
         raise errors.same_diagonal_axes(dim1, dim2)
-    return bind(rows.diagonal, (x,), {"offset": offset, "axis1": a - n, "axis2": b - n})
+    return bind(primitives.diagonal, (x,), {"offset": offset, "axis1": a - n, "axis2": b - n})
 
 
 @op(method=True, cached=True)
@@ -359,7 +359,7 @@ def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
     """Return a copy with the tensor's memory order, or (``contiguous_format``) in C order. Gradients flow through it."""
     x = tensor_of("clone", input)
     if memory_format is not contiguous_format or layout(x).flags.c_contiguous:
-        return rows.clone(x)
+        return primitives.clone(x)
     return contiguous(x)
 
 
@@ -377,9 +377,9 @@ def contiguous(input: Tensor, memory_format: object = None) -> Tensor:
     if layout(input).flags.c_contiguous:
         return input
     if not is_array(input._raw):
-        flat = bind(rows.unsafe_view, (rows.clone(input),), {"shape": (input.numel(),)})
-        return bind(rows.unsafe_view, (flat,), {"shape": tuple(input._raw.shape)})
-    copy = rows.clone(input)
+        flat = bind(primitives.unsafe_view, (primitives.clone(input),), {"shape": (input.numel(),)})
+        return bind(primitives.unsafe_view, (flat,), {"shape": tuple(input._raw.shape)})
+    copy = primitives.clone(input)
     if not copy._raw.flags.c_contiguous:
         copy._raw = copy._raw.copy()
     return copy

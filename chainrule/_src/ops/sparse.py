@@ -12,7 +12,7 @@ import numpy as np
 from chainrule._src.api.array import takes_arrays
 from chainrule._src.api.operands import operand
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.table import sparse as rows
+from chainrule._src.table import sparse as primitives
 from chainrule._src.table.sparse import SparsityPattern
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.foreign_operands import is_linear_operator
@@ -48,7 +48,7 @@ def operator(symbol: str, x: Any, A: Any) -> Any:
 
 def _is_matrix(A: object) -> bool:
     """Return whether ``*`` is the matrix product, as for every class but ``sparray``."""
-    return not isinstance(A, rows.scipy_sparse().sparray)
+    return not isinstance(A, primitives.scipy_sparse().sparray)
 
 
 @takes_arrays
@@ -61,12 +61,12 @@ def product(A: Any, x: Any) -> Any:
     x = operand("matmul", 1, x)
     if is_linear_operator(A):
         check_product(A.shape, x, "A @ x")
-        return bind(rows.operator_matmul, (x,), {"operator": A})
+        return bind(primitives.operator_matmul, (x,), {"operator": A})
     if A.ndim == 1:
         return product(A.reshape(1, -1), x)[0]
     check_product(A.shape, x, "A @ x")
     data, pattern, transposed = entries_of(A)
-    return bind(rows.sparse_matmul, (data, x), {"pattern": pattern, "transposed": transposed})
+    return bind(primitives.sparse_matmul, (data, x), {"pattern": pattern, "transposed": transposed})
 
 
 def left_product(x: Any, A: Any) -> Any:

@@ -16,7 +16,7 @@ from chainrule._src.api.declare import op
 from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
-from chainrule._src.table import shape as rows
+from chainrule._src.table import shape as primitives
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.view import mark_multi_output_views
 
@@ -133,19 +133,19 @@ def chunk(input: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 @op(method=True, sample="rand(4, 3), 2")
 def unsafe_split(tensor: TensorLike, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Split as :func:`split` does into copies, which may be written to in place."""
-    return tuple(rows.clone(piece) for piece in split(tensor, split_size, dim))
+    return tuple(primitives.clone(piece) for piece in split(tensor, split_size, dim))
 
 
 @op(method=True, sample="rand(4, 3), [1, 3]")
 def unsafe_split_with_sizes(tensor: TensorLike, split_sizes: object, dim: int = 0) -> tuple[Tensor, ...]:
     """Split as :func:`split_with_sizes` does into copies, which may be written to in place."""
-    return tuple(rows.clone(piece) for piece in split(tensor, list(split_sizes), dim))
+    return tuple(primitives.clone(piece) for piece in split(tensor, list(split_sizes), dim))
 
 
 @op(method=True, sample="rand(4, 3), 2")
 def unsafe_chunk(input: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Split as :func:`chunk` does into copies, which may be written to in place."""
-    return tuple(rows.clone(piece) for piece in chunk(input, chunks, dim))
+    return tuple(primitives.clone(piece) for piece in chunk(input, chunks, dim))
 
 
 @op(method=True, also=_PIECES | {"tensor_indices_or_sections": "indices_or_sections"}, sample="rand(4, 3), 2")

@@ -15,7 +15,7 @@ import numpy as np
 from chainrule._src.arrays.shapes import from_end, shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, Ints
 from chainrule._src.messages import errors
-from chainrule._src.table import fft as rows
+from chainrule._src.table import fft as primitives
 from chainrule._src.table import shape
 from chainrule._src.tape.protocol import implements
 
@@ -43,28 +43,28 @@ def resized(x: AnyArray, sizes: Ints, axes: Ints) -> AnyArray:
 
 
 def fft(x: AnyArray, sizes: Ints, axes: Ints, norm: str) -> AnyArray:
-    return rows.fft_c2c(resized(x, sizes, axes), axes=axes, norm=norm, inverse=False)
+    return primitives.fft_c2c(resized(x, sizes, axes), axes=axes, norm=norm, inverse=False)
 
 
 def ifft(x: AnyArray, sizes: Ints, axes: Ints, norm: str) -> AnyArray:
-    return rows.fft_c2c(resized(x, sizes, axes), axes=axes, norm=norm, inverse=True)
+    return primitives.fft_c2c(resized(x, sizes, axes), axes=axes, norm=norm, inverse=True)
 
 
 def rfft(x: AnyArray, sizes: Ints, axes: Ints, norm: str) -> AnyArray:
-    return rows.fft_r2c(resized(x, sizes, axes), axes=axes, norm=norm)
+    return primitives.fft_r2c(resized(x, sizes, axes), axes=axes, norm=norm)
 
 
 def irfft(x: AnyArray, sizes: Ints, axes: Ints, norm: str) -> AnyArray:
     half = (*sizes[:-1], sizes[-1] // 2 + 1)
-    return rows.fft_c2r(resized(x, half, axes), axes=axes, norm=norm, n=sizes[-1])
+    return primitives.fft_c2r(resized(x, half, axes), axes=axes, norm=norm, n=sizes[-1])
 
 
 def hfft(x: AnyArray, sizes: Ints, axes: Ints, norm: str) -> AnyArray:
-    return irfft(_conj(x), sizes, axes, rows.OTHER[norm])
+    return irfft(_conj(x), sizes, axes, primitives.OTHER[norm])
 
 
 def ihfft(x: AnyArray, sizes: Ints, axes: Ints, norm: str) -> AnyArray:
-    return _conj(rfft(x, sizes, axes, rows.OTHER[norm]))
+    return _conj(rfft(x, sizes, axes, primitives.OTHER[norm]))
 
 
 def _conj(x: AnyArray) -> AnyArray:
@@ -99,7 +99,7 @@ def _apply(
     transform: AnyFunction, a: AnyArray, requested_sizes: Sequence[int | None], axes: Ints, norm: Any
 ) -> AnyArray:
     norm = "backward" if norm is None else norm
-    if norm not in rows.OTHER:
+    if norm not in primitives.OTHER:
         raise errors.fft_norm(norm, ValueError)
     if transform in (rfft, ihfft) and a.dtype.kind == "c":
         raise errors.fft_needs_real(f"np.fft.{transform.__name__}", a, TypeError)

@@ -19,7 +19,7 @@ from chainrule._src.messages import errors
 from chainrule._src.ops import creation, shaping
 from chainrule._src.ops.arguments import tensor_of, to_float, with_creation_keywords
 from chainrule._src.ops.fft import numpy_functions as shared
-from chainrule._src.table import shape as rows
+from chainrule._src.table import shape as primitives
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.tensor import Tensor
 
@@ -90,7 +90,7 @@ def _over_nothing(transform: AnyFunction, function: str, x: AnyArray, out: Any) 
     if transform not in (shared.fft, shared.ifft):
         raise RuntimeError(f"{function.replace('2', 'n')} must transform at least one axis")
     x = to_float(x)
-    return store_out(out, rows.clone(x) if x.dtype.kind == "c" else cast(x, dtypes.to_complex(x.dtype)))
+    return store_out(out, primitives.clone(x) if x.dtype.kind == "c" else cast(x, dtypes.to_complex(x.dtype)))
 
 
 def _applied(
@@ -340,7 +340,7 @@ def _shifted(function: str, input: Any, dim: object, back: bool) -> Tensor:
     axes = tuple(errors.check_dim(function, d, x.ndim) - x.ndim for d in dims)
     if not x.ndim:
         return shaping.clone(x)
-    return bind(rows.roll, (x,), {"shift": shared.shifts(x, axes, back), "axis": axes})
+    return bind(primitives.roll, (x,), {"shift": shared.shifts(x, axes, back), "axis": axes})
 
 
 @op()

@@ -14,7 +14,7 @@ from chainrule._src.messages import errors
 from chainrule._src.ops import shaping
 from chainrule._src.ops.linalg.numpy_functions import checked_matrices
 from chainrule._src.table import decompositions
-from chainrule._src.table import linalg as rows
+from chainrule._src.table import linalg as primitives
 from chainrule._src.tape.tensor import Tensor
 
 
@@ -45,7 +45,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     tensor([[2., 0.],
             [1., 2.]])
     """
-    factor = rows.cholesky(matrices_of("linalg.cholesky", A, True))
+    factor = primitives.cholesky(matrices_of("linalg.cholesky", A, True))
     return shaping.adjoint(factor) if upper else factor
 
 

@@ -25,7 +25,7 @@ from chainrule._src.ops.linalg.decompositions import matrices_of
 from chainrule._src.ops.linalg.numpy_functions import broadcast_stacks, float_matrices
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import eigen, lapack
-from chainrule._src.table import linalg as rows
+from chainrule._src.table import linalg as primitives
 from chainrule._src.table import lu as _lu_rows
 from chainrule._src.tape import trace_hooks
 from chainrule._src.tape.dispatch import bind
@@ -241,7 +241,7 @@ def _reordered(B: Any, order: Any) -> Any:
 
 def _solved(T: AnyArray, B: AnyArray, upper: bool, unit: bool) -> Tensor:
     T, B = broadcast_stacks(T, B)
-    return rows.solve_triangular(T, B, upper=upper, unitriangular=unit)
+    return primitives.solve_triangular(T, B, upper=upper, unitriangular=unit)
 
 
 @op(out=True, sample="rand(3, 3), tensor([1, 2, 3]).int(), rand(3, 2)")
@@ -301,7 +301,7 @@ def _identity(A: Tensor) -> Tensor:
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """Return the inverse of square matrices, as ``(inverse, info)``; for a singular matrix NaN, and a positive info."""
     A = matrices_of("linalg.inv_ex", A, True)
-    out, info = _with_info(A, rows.inv, _lu_rows.inverse_info, _identity(A))
+    out, info = _with_info(A, primitives.inv, _lu_rows.inverse_info, _identity(A))
     if check_errors:
         refuse(
             info,
@@ -315,7 +315,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """Return the Cholesky factor, as ``(L, info)``; NaN and the order of the first non-positive minor for indefinite matrices."""
     A = matrices_of("linalg.cholesky_ex", A, True)
-    L, info = _with_info(A, rows.cholesky, _lu_rows.cholesky_info, _identity(A))
+    L, info = _with_info(A, primitives.cholesky, _lu_rows.cholesky_info, _identity(A))
     if check_errors:
         refuse(
             info,

@@ -18,7 +18,7 @@ from chainrule._src.ops import products
 from chainrule._src.ops.numpy_lists import promoted, sum_of_products
 from chainrule._src.ops.numpy_reductions import checked_axes
 from chainrule._src.table import decompositions, reduction
-from chainrule._src.table import linalg as rows
+from chainrule._src.table import linalg as primitives
 from chainrule._src.table.shape import cast, clone
 from chainrule._src.tape import dispatch
 from chainrule._src.tape.dispatch import bind
@@ -77,7 +77,7 @@ def solution(function: str, a: AnyArray, b: AnyArray, vector: bool) -> Any:
         b = b[..., None]
     if shape_of(a)[-1] != shape_of(b)[-2]:
         raise errors.matrix_shapes(function, a, b)
-    x = rows.solve(*broadcast_stacks(a, b))
+    x = primitives.solve(*broadcast_stacks(a, b))
     return x[..., 0] if vector else x
 
 
@@ -120,7 +120,7 @@ def power(a: AnyArray, n: int) -> Any:
     if n == 1:
         return clone(a)
     if n < 0:
-        a, n = rows.inv(a), -n
+        a, n = primitives.inv(a), -n
     result = None
     while n:
         if n & 1:
@@ -148,7 +148,7 @@ def cross(a: AnyArray, b: AnyArray, axis: int) -> Any:
 
 @implements(raw.inv, by_shape=True)
 def _inv(a: AnyArray) -> AnyArray:
-    return rows.inv(float_matrices("inv", a, True))
+    return primitives.inv(float_matrices("inv", a, True))
 
 
 @implements(raw.solve, by_shape=True)
@@ -167,24 +167,24 @@ def _solve(a: AnyArray, b: AnyArray) -> AnyArray:
 
 @implements(raw.det, by_shape=True)
 def _det(a: AnyArray) -> AnyArray:
-    return rows.det(float_matrices("det", a, True))
+    return primitives.det(float_matrices("det", a, True))
 
 
 @implements(raw.slogdet)
 def _slogdet(a: AnyArray) -> Any:
-    return return_types.linalg_slogdet(*rows.slogdet(float_matrices("slogdet", a, True)))
+    return return_types.linalg_slogdet(*primitives.slogdet(float_matrices("slogdet", a, True)))
 
 
 @implements(raw.cholesky, by_shape=True)
 def _cholesky(a: AnyArray, /, *, upper: bool = False) -> AnyArray:
     a = _of_triangle(float_matrices("cholesky", a, True), "U" if upper else "L")
-    return rows.H(rows.cholesky(rows.H(a))) if upper else rows.cholesky(a)
+    return primitives.H(primitives.cholesky(primitives.H(a))) if upper else primitives.cholesky(a)
 
 
 def _of_triangle(a: AnyArray, UPLO: str) -> AnyArray:
     """Return the Hermitian matrices that NumPy reads from one triangle; the other triangle has no gradient."""
     half = np.tril(a, -1) if UPLO == "L" else np.triu(a, 1)
-    return half + rows.H(half) + a * np.eye(shape_of(a)[-1], dtype=a.dtype)
+    return half + primitives.H(half) + a * np.eye(shape_of(a)[-1], dtype=a.dtype)
 
 
 @implements(raw.eigh)
@@ -280,7 +280,7 @@ def _cond(x: AnyArray, p: Any = None) -> AnyArray:
             return np.where(singular, np.inf, over / np.where(singular, 1, under))
     singular = on_numbers(x, _is_singular)
     safe = np.where(singular[..., None, None], np.eye(shape_of(x)[-1]), x)
-    return np.where(singular, np.inf, raw.norm(x, p, axis=(-2, -1)) * raw.norm(rows.inv(safe), p, axis=(-2, -1)))
+    return np.where(singular, np.inf, raw.norm(x, p, axis=(-2, -1)) * raw.norm(primitives.inv(safe), p, axis=(-2, -1)))
 
 
 def _is_singular(x: AnyArray) -> AnyArray:

@@ -23,7 +23,7 @@ from chainrule._src.ops.linalg.decompositions import cholesky, matrices_of, qr, 
 from chainrule._src.ops.linalg.factors import inv_ex, lu_factor, lu_factor_ex, lu_solve, refuse
 from chainrule._src.ops.linalg.norms import matrix_norm
 from chainrule._src.table import decompositions
-from chainrule._src.table import linalg as rows
+from chainrule._src.table import linalg as primitives
 from chainrule._src.tape.protocol import as_array
 from chainrule._src.tape.tensor import Tensor
 
@@ -51,7 +51,7 @@ def inv(A: Tensor) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    return rows.inv(matrices_of("linalg.inv", A, True))
+    return primitives.inv(matrices_of("linalg.inv", A, True))
 
 
 def _is_vector(A: Tensor, B: Tensor) -> bool:
@@ -122,7 +122,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     if not left:
         A, B, upper = A.mT, B.mT, not upper
     A, B = shared.broadcast_stacks(A, B)
-    x = rows.solve_triangular(A, B, upper=bool(upper), unitriangular=bool(unitriangular))
+    x = primitives.solve_triangular(A, B, upper=bool(upper), unitriangular=bool(unitriangular))
     return x if left else x.mT
 
 
@@ -243,19 +243,19 @@ def det(A: Tensor) -> Tensor:
     >>> cr.linalg.det(cr.tensor([[2., 1.], [1., 3.]]))
     tensor(5.)
     """
-    return rows.det(matrices_of("linalg.det", A, True))
+    return primitives.det(matrices_of("linalg.det", A, True))
 
 
 @op("linalg.slogdet slogdet", method=True, out=True)
 def slogdet(A: Tensor) -> Any:
     """Return sign and logarithm of the absolute value of the determinant, as ``(sign, logabsdet)``."""
-    return return_types.linalg_slogdet(*rows.slogdet(matrices_of("linalg.slogdet", A, True)))
+    return return_types.linalg_slogdet(*primitives.slogdet(matrices_of("linalg.slogdet", A, True)))
 
 
 @op("logdet", method=True)
 def logdet(input: Tensor) -> Tensor:
     """Return the logarithm of the determinant; NaN where it is negative."""
-    sign, logabsdet = rows.slogdet(matrices_of("logdet", input, True))
+    sign, logabsdet = primitives.slogdet(matrices_of("logdet", input, True))
     if sign.dtype.kind == "c":
         return ew.add(logabsdet, ew.log(sign))
     return ew.where(ew.eq(sign, -1), float("nan"), logabsdet)
