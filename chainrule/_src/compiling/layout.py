@@ -31,7 +31,7 @@ class Buffer:
         root: the array that it was made for.
         first, last: the first and last times at which it is used.
         offset: its offset in the arena.
-        parent, parent_offset: the buffer that it is a slot of, and its offset there, if a loop writes it (``rolling``).
+        parent, parent_offset: the buffer that it is a slot of, and its offset there, if a loop writes it (``kernel_loops``).
         slots: whether a detected loop writes it: one slot per iteration, or a ring of slots.
     """
 

@@ -160,7 +160,7 @@ class LoopFinder:
         """Return the longest loop in a range whose operands have the same relations in every iteration.
 
         A loop in the body repeats the same signatures with a shorter period. If the operands suggest it, a multiple of the period, for
-        the enclosing loop, is therefore tried first. ``rolling`` finds the loop in the body later.
+        the enclosing loop, is therefore tried first. ``kernel_loops`` finds the loop in the body later.
         """
         found = self._compared(begin, end, period)
         if found is None:

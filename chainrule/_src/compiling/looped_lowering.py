@@ -11,6 +11,7 @@ from typing import Any
 
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import KernelCall, LoopArgument
+from chainrule._src.compiling.kernel_loops import KernelLoop, moved, table_of
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, Move, memory_span
 from chainrule._src.compiling.loop_detection import (
     CARRIED,
@@ -24,7 +25,6 @@ from chainrule._src.compiling.loop_detection import (
 )
 from chainrule._src.compiling.loops import MEMORY, READ, TEMPORARY, WRITE
 from chainrule._src.compiling.lowering import LoopLowerer
-from chainrule._src.compiling.rolling import KernelLoop, moved, table_of
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering, PlanStep, ResultLayout
 from chainrule._src.compiling.trace import TraceArrays

@@ -17,6 +17,7 @@ from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import KernelCall, LoopArgument, LoopGroup
+from chainrule._src.compiling.kernel_loops import Item, KernelLoop, arranged
 from chainrule._src.compiling.layout import (
     ALIGNMENT,
     ARENA,
@@ -36,7 +37,6 @@ from chainrule._src.compiling.layout import (
 from chainrule._src.compiling.looped_lowering import LoweredLoop, add_kernel_calls
 from chainrule._src.compiling.loops import ROUND
 from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, exception_names
-from chainrule._src.compiling.rolling import Item, KernelLoop, arranged
 from chainrule._src.compiling.steps import Lowering, PlanStep
 from chainrule._src.compiling.value_checks import ValueDiffers
 from chainrule._src.interpreters.trace_types import Program

@@ -3,7 +3,8 @@
 ``loop_body`` runs a :class:`ProgramLoop`: a program of one iteration, with a :class:`LoopOrder` of iterations and operands. The program is
 lowered to an :class:`Iteration`, whose inputs and outputs are *carried* from one iteration to the next, *mapped* (a slice of an array
 per iteration, stacked results), or *fixed*. A loop can be a step of a plan: its template has a :class:`ScanLoop` in place of an
-inner loop, which ``rolling`` expands to a :class:`~chainrule._src.compiling.rolling.KernelLoop`. Loop-invariant kernel calls are hoisted.
+inner loop, which ``kernel_loops`` expands to a :class:`~chainrule._src.compiling.kernel_loops.KernelLoop`. Loop-invariant kernel
+calls are hoisted.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Shape
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import KernelCall, group_kernel_calls
 from chainrule._src.compiling.iteration import dense_strides
+from chainrule._src.compiling.kernel_loops import Item, KernelLoop, moved
 from chainrule._src.compiling.layout import (
     ARENA,
     CONSTANT,
@@ -34,7 +36,6 @@ from chainrule._src.compiling.looped_lowering import add_kernel_calls
 from chainrule._src.compiling.loops import READ, WRITE, Template, Unlowered
 from chainrule._src.compiling.native_executor import Native, NativePlan
 from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
-from chainrule._src.compiling.rolling import Item, KernelLoop, moved
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowerer, Lowering, ResultLayout
 from chainrule._src.interpreters.same_bits import same_bits

@@ -11,7 +11,7 @@ from native.random_loops import LoopMaker
 
 import chainrule as cr
 from chainrule._src.arrays.any_array import with_strides
-from chainrule._src.compiling import rolling
+from chainrule._src.compiling import kernel_loops
 from chainrule._src.compiling.grouping import KernelCall
 from chainrule._src.compiling.layout import Arena, arena_nbytes
 from chainrule._src.compiling.plan import ExecutionPlan
@@ -276,7 +276,7 @@ def test_equal_constants_are_one():
 def test_loops_in_a_body_repeat_its_kernel_calls():
     """The kernel calls of a loop, times its trip count, are those of the body that it was found in."""
     counted = []
-    original = rolling.detect_loops
+    original = kernel_loops.detect_loops
 
     def noted(kernel_calls, elsewhere, depth):
         items = original(kernel_calls, elsewhere, depth)
@@ -284,7 +284,7 @@ def test_loops_in_a_body_repeat_its_kernel_calls():
         return items
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rolling, "detect_loops", noted)
+        patch.setattr(kernel_loops, "detect_loops", noted)
         for function in LOOPS:
             cr.compile(cr.grad(function))(A, X)
     assert counted and all(before == after for before, after in counted)
@@ -294,7 +294,7 @@ def test_loops_in_a_body_repeat_its_kernel_calls():
 def _length(item):
     if type(item) is KernelCall:
         return 1
-    if type(item) is rolling.KernelLoop:
+    if type(item) is kernel_loops.KernelLoop:
         return item.count * sum(_length(inner) for inner in item.items)
     return len(item.kernel_calls)
 
