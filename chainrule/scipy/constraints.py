@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.api.array import unfaced
+from chainrule._src.api.array import unwrap_array
 from chainrule._src.arrays.tree import is_container
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.tape.tensor import Tensor
@@ -171,6 +171,6 @@ def _constraint_bound(bound: Any, free: float, what: str) -> FloatVector | float
     """Return the lower or upper limit of a constraint: a number, or a vector for the function's result."""
     if bound is None:
         return free
-    if is_container(bound) or isinstance(unfaced(bound), Tensor):
+    if is_container(bound) or isinstance(unwrap_array(bound), Tensor):
         return plain_vector(bound, what)
     return np.reshape(output_value(bound, what), -1) if np.ndim(bound) else bound

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import Array, array_of, unfaced
+from chainrule._src.api.array import Array, array_of, unwrap_array
 from chainrule._src.api.public_modules import show
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
 from chainrule._src.jacobians.forms import Arguments
@@ -110,7 +110,7 @@ def quad(
     result = total - total.detach() + value
     _check(data_of(total), data_of(value), max(epsabs, error[0]), epsrel)
     tensors = any(isinstance(x, (Tensor, ArrayLike)) for x in inputs)
-    return unfaced(result) if tensors else result, error[0]
+    return unwrap_array(result) if tensors else result, error[0]
 
 
 def _sample_value(func: AnyFunction, a: TensorLike, b: TensorLike, args: tuple[AnyArray, ...]) -> AnyArray:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import Array, in_api_of_argument, unfaced
+from chainrule._src.api.array import Array, in_api_of_argument, unwrap_array
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, TensorLike
@@ -139,7 +139,7 @@ def plain_value(x: object, what: str) -> ndarray:
         TypeError: the value is none of these, or another library's array that cannot be converted to NumPy's.
         RuntimeError: the value is inside a transformation.
     """
-    tensor = unfaced(x)
+    tensor = unwrap_array(x)
     value = tensor._raw if isinstance(tensor, Tensor) else tensor
     if is_foreign(type(value)):
         value = as_plain_array(value)
@@ -197,7 +197,7 @@ def output_value(y: TensorLike, what: str) -> ndarray:
     Raises:
         RuntimeError: the value has derivatives, which SciPy's solver would drop.
     """
-    tensor = unfaced(y)
+    tensor = unwrap_array(y)
     if isinstance(tensor, Tensor) and (
         (isinstance(tensor._raw, ArrayLike) and type(tensor._raw) is not Foreign)
         or (tensor._edge is not None and is_recording())

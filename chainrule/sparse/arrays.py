@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from chainrule._src.api.array import Array, as_arrays, unfaced
+from chainrule._src.api.array import Array, as_arrays, unwrap_array
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.tree import register_pytree_node
 from chainrule._src.arrays.types import AnyArray, DTypeLike, NumpyArray, NumpyDType, TensorLike
@@ -294,7 +294,7 @@ class SparseArray:
         Raises:
             TypeError: the entries carry derivatives, which SciPy would drop.
         """
-        data = unfaced(self.data)
+        data = unwrap_array(self.data)
         if isinstance(data, Tensor) and (data._edge is not None or type(data._raw) is not ndarray):
             raise TypeError(
                 f"the entries of a SparseArray carry derivatives, which SciPy's function would drop: {_ALTERNATIVES}"
@@ -379,7 +379,7 @@ class SparseArray:
         Raises:
             TypeError: called inside a transformation.
         """
-        tensor = unfaced(self.data)
+        tensor = unwrap_array(self.data)
         data = tensor._raw if isinstance(tensor, Tensor) else tensor
         if type(data) is not ndarray:
             raise TypeError("the entries are inside a transformation, but SciPy needs concrete values")

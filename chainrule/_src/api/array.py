@@ -442,7 +442,7 @@ def in_api_of_argument(tensor: Tensor, argument: object) -> AnyArray:
     return tensor if isinstance(argument, (Tensor, ArrayLike)) else array_of(tensor)
 
 
-def unfaced(x: object) -> Any:
+def unwrap_array(x: object) -> Any:
     """Return the tensor of an Array or of an object array of Arrays; anything else is returned unchanged."""
     return x._tensor if type(x) is Array else plain_or_stacked(x)
 

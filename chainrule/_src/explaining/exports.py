@@ -127,8 +127,8 @@ def _texts(node: Any) -> tuple[str, ...]:
 
 def to_dot(graph: GraphData) -> str:
     """Return the graph in Graphviz's DOT language."""
-    faces = 'node [fontname="monospace" fontsize=11]; edge [fontname="monospace" fontsize=10];'
-    rows = ["digraph {", f"  label={_quoted(graph.title)};", f"  {faces}"]
+    defaults = 'node [fontname="monospace" fontsize=11]; edge [fontname="monospace" fontsize=10];'
+    rows = ["digraph {", f"  label={_quoted(graph.title)};", f"  {defaults}"]
     for node in graph.nodes:
         tip = _quoted(
             location_text(node.line), node.why, f"saves {bytes_text(node.saved_bytes)}" if node.saved_bytes else ""

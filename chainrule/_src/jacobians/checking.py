@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import unfaced
+from chainrule._src.api.array import unwrap_array
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.jacobians.terms import Term
 from chainrule._src.jacobians.trace import JacobianTrace
@@ -33,7 +33,7 @@ def function_of_leaves(trace: JacobianTrace) -> tuple[AnyFunction, list[Any]]:
     def flat(*leaves: Any) -> tuple[Any, ...]:
         return tuple([y if is_array(y) else np.asarray(y) for y in trace.call(leaves)])
 
-    return flat, [p.detach() if isinstance(p, Tensor) else np.asarray(data_of(unfaced(p))) for p in trace.points]
+    return flat, [p.detach() if isinstance(p, Tensor) else np.asarray(data_of(unwrap_array(p))) for p in trace.points]
 
 
 def check_products(trace: JacobianTrace, found: Sequence[Sequence[list[Term]]]) -> None:
@@ -74,7 +74,7 @@ def _like(points: Sequence[object], arrays: Sequence[object]) -> list[Any]:
 
 
 def _numbers(x: object) -> Any:
-    return np.asarray(data_of(unfaced(x)))
+    return np.asarray(data_of(unwrap_array(x)))
 
 
 def _product(terms: list[Term], v: AnyArray, size: int, transposed: bool = False) -> tuple[Any, Any]:
@@ -100,7 +100,7 @@ def _floor(trace: JacobianTrace) -> float:
             summands += step.outs
             if step.prim.kind == "linear" or step.prim.name in ("add", "sub"):
                 todo += step.origins
-    point = _largest([data_of(unfaced(p)) for p in trace.points])
+    point = _largest([data_of(unwrap_array(p)) for p in trace.points])
     return _largest(summands) / point if point else 0.0
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import unfaced
+from chainrule._src.api.array import unwrap_array
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import tree_leaves, unflatten_rows
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
@@ -185,8 +185,8 @@ def _batch(product: Callable[[Any], Any], like: AnyArray) -> Callable[[Any], Any
         except NoForwardMode:
             raise
         except (NotImplementedError, RuntimeError, TypeError):
-            found = np.stack([data_of(unfaced(product(v))) for v in given])
-        return data_of(unfaced(found))
+            found = np.stack([data_of(unwrap_array(product(v))) for v in given])
+        return data_of(unwrap_array(found))
 
     return products
 
@@ -274,7 +274,7 @@ def _is_plain(x: object) -> bool:
     """Return whether x has many real numbers, off the tape and outside of transformations."""
     count = 0
     for leaf in tree_leaves(x):
-        tensor = unfaced(leaf)
+        tensor = unwrap_array(leaf)
         data = tensor._raw if isinstance(tensor, Tensor) else tensor
         if type(data) is not ndarray or data.dtype.kind != "f":
             return False
@@ -286,7 +286,7 @@ def _is_plain(x: object) -> bool:
 
 def _term_of_columns(found: AnyArray, source: Variable, shape: tuple[int, ...]) -> Term:
     """Convert a dense Jacobian (*shape, *source) to a term with a slot for every element of the source."""
-    found = unfaced(found)
+    found = unwrap_array(found)
     if isinstance(found, Tensor) and found._edge is None:
         found = found._raw
     every = source.seed.reshape(source.size, *(1,) * len(shape))

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import array_of, unfaced
+from chainrule._src.api.array import array_of, unwrap_array
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten, unflatten_rows
@@ -160,7 +160,7 @@ class PreparedJacobian:
         shape, dtype = kind
         if type(leaf) is ndarray and leaf.dtype == dtype and leaf.shape == shape and leaf.flags.c_contiguous:
             return leaf
-        tensor = unfaced(leaf)
+        tensor = unwrap_array(leaf)
         data = data_of(tensor)
         if data.dtype != dtype or tuple(shape_of(data)) != shape:
             got = f"{data.dtype.name} of shape {tuple(shape_of(data))}"
@@ -219,11 +219,11 @@ class PreparedJacobian:
 
 def _is_array(x: object) -> bool:
     """Return whether x is an array or a tensor, not a number."""
-    return isinstance(unfaced(x), (Tensor, ArrayLike, ndarray)) or is_foreign(type(x))
+    return isinstance(unwrap_array(x), (Tensor, ArrayLike, ndarray)) or is_foreign(type(x))
 
 
 def _kind_of(x: object) -> Kind:
-    data = data_of(unfaced(x))
+    data = data_of(unwrap_array(x))
     return tuple(shape_of(data)), data.dtype
 
 

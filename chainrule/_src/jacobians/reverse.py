@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.api.array import unfaced
+from chainrule._src.api.array import unwrap_array
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, Shape
 from chainrule._src.interpreters.jac import Jac
@@ -134,7 +134,7 @@ def backward_of(trace: Trace, y: Tensor, create_graph: bool) -> tuple[Variable, 
 
 
 def _raw(x: object) -> Any:
-    x = unfaced(x)
+    x = unwrap_array(x)
     return x._raw if isinstance(x, Tensor) else x
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.api.array import unfaced
+from chainrule._src.api.array import unwrap_array
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.tree import TreeSpec
@@ -77,7 +77,7 @@ class JacobianTrace:
             pairs = zip(primals, self.variables, strict=True)
             returned = call.at([wrap(Jac(primal, variable, level)) for primal, variable in pairs])
             self.outer = call.outer
-            self.results = [_result(check_in_memory(unfaced(y)), level) for y in returned]
+            self.results = [_result(check_in_memory(unwrap_array(y)), level) for y in returned]
             for y in self.results:
                 check_in_memory(getattr(y, "primal", None))
 

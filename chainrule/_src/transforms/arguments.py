@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from chainrule._src.api.array import Array, array_of, as_arrays, is_objects, plain_or_stacked, unfaced
+from chainrule._src.api.array import Array, array_of, as_arrays, is_objects, plain_or_stacked, unwrap_array
 from chainrule._src.arrays.any_array import is_array as is_plain
 from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.arrays.dtypes import to_native_byte_order
@@ -119,7 +119,7 @@ def data_if_unrecorded(x: object) -> Any:
 
 def tensor_in(x: object) -> Any:
     """Replace an Array by its tensor."""
-    return x if type(x) is Tensor or plain_type(x) is float else unfaced(x)
+    return x if type(x) is Tensor or plain_type(x) is float else unwrap_array(x)
 
 
 def without_objects(tree: object) -> Any:

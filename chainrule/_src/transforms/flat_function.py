@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from chainrule._src.api.array import in_api_of_argument, unfaced
+from chainrule._src.api.array import in_api_of_argument, unwrap_array
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
@@ -45,7 +45,7 @@ class FlatFunction:
 
     def leaves(self) -> list[Any]:
         """Return the points, with tensors instead of Arrays."""
-        return [unfaced(leaf) for leaf in self.points]
+        return [unwrap_array(leaf) for leaf in self.points]
 
     def __call__(self, leaves: Sequence[object]) -> list[AnyArray]:
         """Call the function, and return the leaves of the result.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import as_tensors, unfaced
+from chainrule._src.api.array import as_tensors, unwrap_array
 from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.tree import tree_flatten, unflatten_rows
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
@@ -85,7 +85,7 @@ def jacobian_of_function(function: AnyFunction, x: Any, mode: str, create_graph:
     sources = [tensor_of(primal_of(leaf, create_graph)) for leaf in leaves]
 
     def flat(*args: Tensor) -> list[Any]:
-        found = [tensor_of(result_of(unfaced(out))) for out in call.at(args)]
+        found = [tensor_of(result_of(unwrap_array(out))) for out in call.at(args)]
         check_sizes(found, sources, limits.memory)
         return found
 
