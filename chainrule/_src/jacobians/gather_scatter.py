@@ -54,18 +54,18 @@ def source_positions(step: JacStep, i: int) -> IndexArray:
 
 def destination_positions(step: JacStep, i: int) -> IndexArray:
     """Return for every element of operand i its position in the output; −1 if it is dropped."""
-    row = TABLE[_GOES_LIKE.get(step.prim.name, step.prim.name)]
+    prim = TABLE[_SAME_DESTINATIONS.get(step.prim.name, step.prim.name)]
     given = [x if k == i else constant_operand(x) for k, x in enumerate(step.operands)]
-    env = rule_arguments(row, given, None, {name: step.params[name] for name in row.parameters})
-    rule = row.vjps[row.operands[i]]
+    env = rule_arguments(prim, given, None, {name: step.params[name] for name in prim.parameters})
+    rule = prim.vjps[prim.operands[i]]
     assert callable(rule)
-    back = call_rule(row, rule, {**env, "g": flat_positions(shape_of(step.outs[0])) + 1})
+    back = call_rule(prim, rule, {**env, "g": flat_positions(shape_of(step.outs[0])) + 1})
     to: IndexArray = np.asarray(back, np.intp) - 1
     return to
 
 
-#: Primitives whose elements have the destinations of another primitive, but are not added there.
-_GOES_LIKE = {"scatter_prod": "scatter_add", "scatter_best": "scatter_add"}
+#: primitives that do not add elements -> the primitive that adds them at the same destinations
+_SAME_DESTINATIONS = {"scatter_prod": "scatter_add", "scatter_best": "scatter_add"}
 
 
 class Selection:

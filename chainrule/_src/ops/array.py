@@ -152,14 +152,14 @@ def _fast_operand(x: Any, dtype: NumpyDType, saves: bool) -> Any:
 def fill_fast() -> None:
     """Fill ``FAST`` with the elementwise primitives whose value is a ufunc, once they have their user functions."""
     assert getattr(UFUNCS[np.add], "function", None) is not None
-    for ufunc, row in UFUNCS.items():
-        function = getattr(row, "function", None)
-        if function is None or ufunc.nout != 1 or getattr(row, "ufunc", None) is not ufunc or "f" not in row.accepts:  # type: ignore[attr-defined]
+    for ufunc, prim in UFUNCS.items():
+        function = getattr(prim, "function", None)
+        if function is None or ufunc.nout != 1 or getattr(prim, "ufunc", None) is not ufunc or "f" not in prim.accepts:  # type: ignore[attr-defined]
             continue
         if ufunc.nin == 1:
             FAST[ufunc] = _fast_unary(ufunc, function)
         elif ufunc.nin == 2:
-            FAST[ufunc] = _fast_binary(ufunc, function, bool(row.saves))  # type: ignore[attr-defined]
+            FAST[ufunc] = _fast_binary(ufunc, function, bool(prim.saves))  # type: ignore[attr-defined]
 
 
 def use_c_fast_paths() -> None:
@@ -205,7 +205,7 @@ def _matmul(x: AnyArray, y: AnyArray) -> AnyArray:
         raise
 
 
-_one_stack = {ranks: row for ranks, row in products.BY_RANKS.items() if max(ranks) < 4}  # stacks: see ``_matmul``
+_one_stack = {ranks: prim for ranks, prim in products.BY_RANKS.items() if max(ranks) < 4}  # stacks: see ``_matmul``
 FAST[np.matmul] = BY_UFUNC[np.matmul, False] = with_fast_path(
     dispatch_by_rank(_one_stack, Tensor.matmul), _matmul, arrays=True, constants=True
 )

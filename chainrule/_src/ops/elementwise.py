@@ -79,9 +79,9 @@ def sub(input: TensorLike, other: TensorLike, *old: Any, alpha: TensorLike = 1) 
     return sub_(input, _scaled(other, alpha, input))
 
 
-def _functions(*rows: Primitive) -> list[Callable[..., Tensor]]:
+def _functions(*prims: Primitive) -> list[Callable[..., Tensor]]:
     """Return the user functions of primitives."""
-    return [row.function for row in rows]
+    return [prim.function for prim in prims]
 
 
 mul, true_divide, neg, square = _functions(arithmetic.mul, arithmetic.div, arithmetic.neg, arithmetic.square)
@@ -106,23 +106,23 @@ _abs, _sign, _rint = unary(arithmetic.abs), unary(comparison.sign), unary(compar
 _logaddexp, rsub_ = binary(exponential.logaddexp), binary(arithmetic.rsub)
 _where = nary(comparison.where, masks=1, arrays_of_numbers=True)
 _clamp, _lerp = nary(comparison.clamp), nary(arithmetic.lerp)
-_addcmul, _addcdiv = [nary(row, parameters={"value": 1}) for row in (arithmetic.addcmul, arithmetic.addcdiv)]
+_addcmul, _addcdiv = [nary(prim, parameters={"value": 1}) for prim in (arithmetic.addcmul, arithmetic.addcdiv)]
 _clamp_min, _clamp_max = binary(comparison.clamp_min), binary(comparison.clamp_max)
 _clamp_between, _logit = nary(comparison.clamp_between), nary(exponential.logit)
 _complex = binary(arithmetic.complex_)
 
 
-def _integer_division(row: Primitive) -> Callable[..., Tensor]:
+def _integer_division(prim: Primitive) -> Callable[..., Tensor]:
     """Return the user function for a division that keeps integer dtypes; integer division by 0 raises."""
-    function = binary(row)
+    function = binary(prim)
 
     def call(input: TensorLike, other: TensorLike) -> Tensor:
         if _is_integer(input) and _is_integer(other) and np.any(np.equal(getattr(other, "_raw", other), 0)):
-            raise errors.zero_division(row.name)
+            raise errors.zero_division(prim.name)
         return function(input, other)
 
-    call.__name__ = call.__qualname__ = row.name
-    call.__doc__ = row.doc
+    call.__name__ = call.__qualname__ = prim.name
+    call.__doc__ = prim.doc
     return call
 
 
@@ -131,8 +131,8 @@ def _is_integer(x: object) -> bool:
 
 
 remainder, fmod, floor_divide = [
-    op(method=True, in_place=True, out=True)(_integer_division(row))
-    for row in (arithmetic.remainder, arithmetic.fmod, comparison.floor_divide)
+    op(method=True, in_place=True, out=True)(_integer_division(prim))
+    for prim in (arithmetic.remainder, arithmetic.fmod, comparison.floor_divide)
 ]
 _trunc_divide = _integer_division(comparison.trunc_divide)
 
@@ -496,9 +496,9 @@ def _numpy_sign(x: AnyArray) -> AnyArray:
 def _ufunc_table() -> None:
     """Fill ``UFUNCS``, which maps ufuncs to primitives for NumPy's protocol."""
     for module in (arithmetic, exponential, trigonometric, comparison):
-        for row in vars(module).values():
-            if isinstance(row, Primitive) and row.ufunc is not None:
-                UFUNCS[row.ufunc] = row
+        for prim in vars(module).values():
+            if isinstance(prim, Primitive) and prim.ufunc is not None:
+                UFUNCS[prim.ufunc] = prim
     EXCHANGED.update({np.add: add_, np.multiply: mul, np.subtract: rsub_})
     UFUNCS[np.fabs] = lambda x: arithmetic.abs(_as_fabs(x))
     UFUNCS[np.degrees], UFUNCS[np.radians] = trigonometric.rad2deg, trigonometric.deg2rad
@@ -515,8 +515,8 @@ def _recorded_table() -> None:
     """Fill ``RECORDED``, which maps ufuncs to operations for C, for rules that are recorded."""
     if LOOPS is None:
         return
-    for ufunc, row in UFUNCS.items():
-        if type(function := getattr(row, "function", None)) is LOOPS.Operation:
+    for ufunc, prim in UFUNCS.items():
+        if type(function := getattr(prim, "function", None)) is LOOPS.Operation:
             RECORDED[ufunc, False] = function
     RECORDED.update({(ufunc, True): operation for ufunc, operation in EXCHANGED.items()})
 

@@ -89,12 +89,12 @@ def matmul(input: Any, other: Any) -> Tensor:
             and type(y) is ndarray
             and ((dtype := x.dtype) is float32 or dtype is float64)
             and y.dtype is dtype
-            and (row := BY_RANKS.get((x.ndim, y.ndim))) is not None
+            and (prim := BY_RANKS.get((x.ndim, y.ndim))) is not None
         ):
             ex, ey = input._edge, other._edge
-            if (ex is not None or ey is not None) and (row is not _bmm or x.shape[0] == y.shape[0]):
+            if (ex is not None or ey is not None) and (prim is not _bmm or x.shape[0] == y.shape[0]):
                 try:
-                    result = x.dot(y) if y.ndim < 3 and x.ndim < 3 else row.value(x, y)
+                    result = x.dot(y) if y.ndim < 3 and x.ndim < 3 else prim.value(x, y)
                 except ValueError:
                     raise errors.matmul_shapes("matmul", input, other) from None
                 if type(result) is not ndarray:
@@ -102,7 +102,7 @@ def matmul(input: Any, other: Any) -> Tensor:
                 saved = (None if ex is None else y, None if ey is None else x)
                 tensor = new(Tensor)
                 tensor._raw = result
-                tensor._edge = new_node(row, NO_PARAMS, (ex, ey), saved)
+                tensor._edge = new_node(prim, NO_PARAMS, (ex, ey), saved)
                 return tensor
     return product("matmul", *_checked("matmul", input, other))
 

@@ -72,12 +72,12 @@ def _put_back(part: AnyArray, shape: tuple[int, ...], steps: Any) -> Any:
     """Return zeros of a shape, with ``part`` in the region that ``steps`` select: apply the steps' transposes."""
     viewed: Any = np.broadcast_to(False, shape)  # an array without memory, used for its shapes
     inverse_steps = []
-    for row, params in steps:
-        inverse_steps.append((row, params, viewed))
-        viewed = row.value(viewed, **params)
+    for prim, params in steps:
+        inverse_steps.append((prim, params, viewed))
+        viewed = prim.value(viewed, **params)
     part = np.broadcast_to(part, viewed.shape)
-    for row, params, before in reversed(inverse_steps):
-        part = call_rule(row, row.vjps["x"], {"g": part, "x": before, **params})
+    for prim, params, before in reversed(inverse_steps):
+        part = call_rule(prim, prim.vjps["x"], {"g": part, "x": before, **params})
     return part
 
 
