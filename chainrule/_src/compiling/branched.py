@@ -1,6 +1,7 @@
-"""A shortcut for functions in which Python reads values: native code per segment, chosen by the values that were read.
+"""A shortcut for functions in which Python reads values: it runs the native code of a tree's segments.
 
-``branched_of`` makes it from the trees of a signature. ``Compiled.__call__`` calls it for arguments that are arrays and numbers.
+Each value that Python reads selects the next segment. ``branched_of`` makes a ``Branched`` from all trees of a signature.
+``Compiled.__call__`` calls it for arguments that are arrays and numbers.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from chainrule._src.compiling.function_trace import Argument, FunctionTrace
 from chainrule._src.compiling.tree import Segment, Tree
 from chainrule._src.compiling.value_checks import reads_up_to
 
-#: the maximum number of sequences of values for which the tree is remembered
-MOST = 512
+#: the maximum number of sequences of read values for which the trees are cached
+MAX_CACHED_READS = 512
 
 
 class BranchNode:
@@ -26,10 +27,10 @@ class BranchNode:
     Attributes:
         code, reporting: the native code, and its argument for reporting floating-point exceptions.
         input_numbers: the numbers of its inputs after the arguments.
-        outputs: the numbers of its outputs; strides: of outputs with strides other than C order's.
+        outputs: the numbers of its outputs; strides: the strides of outputs that are not in C order.
         checks: the values that the code compares with the recorded ones.
         read_number: the number of the value that Python reads at its end.
-        branches: the following nodes, by the bytes that Python read.
+        branches: the next nodes, by the bytes of the value that Python reads.
         trace: the trace that ends here, or None.
     """
 
@@ -55,8 +56,8 @@ class BranchNode:
         self.trace = segment.trace
 
 
-class BranchedTree:
-    """The segments of a tree as native code. ``branched_tree_of`` makes it."""
+class NativeTree:
+    """The native code of a tree. ``native_tree_of`` makes it."""
 
     __slots__ = ("_root", "tree")
 
@@ -65,10 +66,13 @@ class BranchedTree:
         self._root = root
 
     def run(self, arrays: tuple[Any, ...]) -> tuple[Any, list[bytes | None] | None]:
-        """Return the result of the function for these arguments, and None.
+        """Run the segments on the path of the values that Python reads.
 
-        If it is None, return the bytes of the values that Python has read up to one without a branch (none if a guard fails), or
-        None if the arrays do not fit.
+        Returns:
+            (result of the function, None);
+            (None, bytes of the values that Python has read) if there is no branch for the last of these values, or (None, []) if a
+            guard does not hold: another tree may hold then;
+            (None, None) if native code refused the arrays or failed.
         """
         values = self.tree.inputs_of(arrays, arrays)
         if values is None:
@@ -96,7 +100,7 @@ class BranchedTree:
 
 
 class Branched:
-    """A shortcut into the traces of the trees of a signature. ``branched_of`` makes it.
+    """A shortcut into all trees of a signature. ``branched_of`` makes it.
 
     Args:
         trees: the trees; the first one is tried first.
@@ -105,52 +109,54 @@ class Branched:
 
     __slots__ = ("_by_reads", "_count", "_first", "_last", "_numbers", "_trees", "spec")
 
-    def __init__(self, trees: list[BranchedTree], count: int, numbers: list[tuple[int, type]]) -> None:
+    def __init__(self, trees: list[NativeTree], count: int, numbers: list[tuple[int, type]]) -> None:
         self.spec = None  # the structure of results depends on the branch
         self._trees = trees
         self._last = self._first = trees[0]
-        self._by_reads: dict[tuple[bytes | None, ...], list[BranchedTree]] = {}
+        self._by_reads: dict[tuple[bytes | None, ...], list[NativeTree]] = {}
         self._count = count
         self._numbers = numbers
 
     def call(self, args: tuple[object, ...]) -> Any:
-        """Return the result of the function, or None if the arguments do not fit or no branch has the value that is read."""
+        """Return the result of the function; None if the arguments do not fit, or no tree has a branch for a value that is read."""
         arrays = arrays_of(args, self._count, self._numbers)
         if arrays is None:
             return None
-        branched: BranchedTree | None = self._first
-        tried: list[BranchedTree] = []
-        while branched is not None:
-            result, reads = branched.run(arrays)
+        native_tree: NativeTree | None = self._first
+        tried: list[NativeTree] = []
+        while native_tree is not None:
+            result, reads = native_tree.run(arrays)
             if result is not None:
-                if (
-                    tried or branched is not self._last
-                ):  # the longest trace, unless two calls in a row take the same path
-                    self._first = branched if branched is self._last else self._trees_for([])[0]
-                    self._last = branched
+                if tried or native_tree is not self._last:
+                    # The next call tries this tree first if the last two calls ended in it, else the tree with the longest trace.
+                    self._first = native_tree if native_tree is self._last else self._trees_for([])[0]
+                    self._last = native_tree
                 return result
             if reads is None:
                 return None
-            tried.append(branched)
-            branched = next((other for other in self._trees_for(reads) if other not in tried), None)
+            tried.append(native_tree)
+            native_tree = next((other for other in self._trees_for(reads) if other not in tried), None)
         return None
 
-    def _trees_for(self, reads: list[bytes | None]) -> list[BranchedTree]:
-        """Return the trees with a trace in which Python reads these values first, the one with the longest trace first.
+    def _trees_for(self, reads: list[bytes | None]) -> list[NativeTree]:
+        """Return the trees with a trace that begins with these reads, in the order of decreasing lengths of their longest traces.
 
-        A run of the longest trace ends at the next value that differs, and then all values up to it are known.
+        The run of a trace ends at the first value that differs. The longest trace therefore gives the most values for the next choice.
         """
         key = tuple(reads)
         found = self._by_reads.get(key)
         if found is None:
-            if len(self._by_reads) >= MOST:
+            if len(self._by_reads) >= MAX_CACHED_READS:
                 self._by_reads.clear()
-            lengths = {branched: branched.tree.reads_beginning_with(reads) for branched in self._trees}
-            found = sorted([branched for branched in self._trees if lengths[branched]], key=lambda each: -lengths[each])
+            lengths = {native_tree: native_tree.tree.reads_beginning_with(reads) for native_tree in self._trees}
+            found = sorted(
+                [native_tree for native_tree in self._trees if lengths[native_tree]], key=lambda each: -lengths[each]
+            )
             self._by_reads[key] = found
         return found
 
     def into(self, args: tuple[object, ...], out: Sequence[object]) -> bool:
+        """Return False: this shortcut cannot write into ``out``."""
         return False
 
 
@@ -173,12 +179,12 @@ def branched_of(
         return None
     for tree in trees:
         if tree.shortcut is None:
-            tree.shortcut = branched_tree_of(tree, len(args), report_of(tree)) or False
+            tree.shortcut = native_tree_of(tree, len(args), report_of(tree)) or False
     found = [tree.shortcut for tree in trees if tree.shortcut]
     return Branched(found, len(args), numbers) if found else None
 
 
-def branched_tree_of(tree: Tree, count: int, report: Callable[[Iterable[str]], None]) -> BranchedTree | None:
+def native_tree_of(tree: Tree, count: int, report: Callable[[Iterable[str]], None]) -> NativeTree | None:
     """Return the segments of a tree as native code, or None if it has effects or its arguments are not arrays and numbers."""
     if tree.states or tree.generators or tree.writes:
         return None
@@ -195,4 +201,4 @@ def branched_tree_of(tree: Tree, count: int, report: Callable[[Iterable[str]], N
             nodes[segment] = BranchNode(segment, entry, count)
     for segment, node in nodes.items():
         node.branches = {key: nodes[after] for key, after in segment.branches.items() if after in nodes}
-    return BranchedTree(tree, nodes[tree.root]) if tree.root in nodes else None
+    return NativeTree(tree, nodes[tree.root]) if tree.root in nodes else None

@@ -36,7 +36,7 @@ from chainrule._src.compiling.steps import REDUCTIONS
 from chainrule._src.interpreters.trace_types import TracedCall
 
 ndarray = np.ndarray
-#: the number of elements from which NumPy sums a row pairwise; the number of rows for which additions of columns take less time
+#: the number of elements from which NumPy sums a row pairwise; the number of rows from which additions of columns are faster
 PAIRWISE, MANY = 8, 16
 SUMS_IN_PIECES = np.lib.NumpyVersion(np.__version__) < "2.3.0"
 
@@ -226,7 +226,7 @@ def _add_reduction_loops(
 
 
 def _adds_few(ufunc: np.ufunc, x: Operand, axes: list[LoopAxis]) -> bool:
-    """Return whether each row has so few floats that NumPy adds them one after the other, and there are many rows."""
+    """Return whether a reduction sums many rows of floats that are short enough for NumPy to add the elements in order."""
     rows = size_of_shape(tuple([axis.length for axis in axes[1:]]))
     return ufunc is np.add and x.dtype.char in "fd" and axes[0].length < PAIRWISE and rows >= MANY
 

@@ -144,7 +144,7 @@ def argument_key(x: Any, key_of_var: Callable[[Var], object]) -> Any:
 
 
 class CallRecorder(Protocol):
-    """What operations of a traced value need of their trace; see :class:`~chainrule._src.interpreters.recorder.Recorder`."""
+    """The methods that operations of traced values call; :class:`~chainrule._src.interpreters.recorder.Recorder` has them."""
 
     weak: set[int]
 
