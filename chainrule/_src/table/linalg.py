@@ -100,8 +100,8 @@ def inv(x: AnyArray) -> AnyArray | None:
 def _adjoint_solution(x: AnyArray, y: AnyArray) -> AnyArray | None:
     """Solve with the conjugate transpose of a matrix that ``solve`` has accepted.
 
-    A numerically singular matrix can have an exact zero pivot only in the LU factors of its transpose. Changes of its
-    entries by a few roundings remove the zero. They are in the order of the errors of LU factors.
+    The LU factors of the transpose of a numerically singular matrix can have an exact zero pivot although those of the matrix have
+    none. Relative changes of the entries by a few units of rounding remove the zero. They are not larger than the errors of LU factors.
     """
     try:
         return solve(H(x), y)
@@ -218,8 +218,8 @@ _SMALL = 32  # largest size at which the LU decomposition takes no measurable ti
 def _cofactors(x: Any, out: Any) -> AnyArray:
     """Return ∂det/∂x: det(x)·x⁻ᵀ, or for stacks with a singular matrix, products of the other singular values.
 
-    For a value that is differentiated again, det(x)·x⁻ᵀ holds for well-conditioned matrices only: its derivatives are differences of
-    numbers that are larger by the condition number.
+    If the result is differentiated again, det(x)·x⁻ᵀ is used for well-conditioned matrices only: its derivatives are differences of
+    numbers that are larger than the result by the condition number.
     """
     if is_recorded(x) or is_recorded(out):
         if is_recorded(x) and _has_inverse(x.inside):
@@ -252,14 +252,14 @@ def _has_inverse(x: AnyArray) -> bool:
 
 
 _SMALL_SINGULAR_VALUE = 1e-3  # relative to the largest one
-_FEW_ROWS = 3  # for which the polynomial is accurate
+_FEW_ROWS = 3  # maximum number of rows for which the polynomial is accurate
 
 
 def _is_ill_conditioned(x: AnyArray) -> AnyArray:
     """Return a mask of the matrices that have no inverse, or one with a large condition number ‖|x⁻¹| |x|‖.
 
-    Scaled rows do not change this number (Skeel, 1979). Derivatives of det(x)·x⁻¹ lose as many digits as it has, so it may have a
-    third of the digits of the dtype. With rows of length 1 it is at most about 2 / det(x) (Guggenheimer et al., 1995).
+    Scaling the rows does not change this number (Skeel, 1979). Derivatives of det(x)·x⁻¹ lose as many digits as the number has. The
+    limit is a third of the digits of the dtype. With rows of length 1 the number is at most about 2 / det(x) (Guggenheimer et al., 1995).
     """
     value, limit = raw.det(x), np.finfo(x.dtype).eps ** (-1 / 3)
     with np.errstate(all="ignore"):
@@ -274,11 +274,11 @@ def _is_ill_conditioned(x: AnyArray) -> AnyArray:
 
 
 def _cofactors_without_inverse(x: AnyArray) -> AnyArray:
-    """Return the transposed adjugate for singular x, too, such that derivatives of all orders hold and do not cancel.
+    """Return the transposed adjugate without x⁻¹, so that derivatives of all orders are accurate for singular x, too.
 
-    With the singular vectors of the numbers of x as constants, y = uᴴ·x·v is diagonal up to rounding, and the block of y with
-    large singular values has an inverse. The Schur complement of this block has the small ones. Its adjugate is a polynomial for few
-    rows, and where only rounding errors are left.
+    The singular vectors u and v of the values of x are constants, so y = uᴴ·x·v is diagonal up to rounding. The block of y with the
+    large singular values is inverted. The Schur complement of this block has the small singular values. Its adjugate is computed by a
+    polynomial if it has few rows or contains only rounding errors, and recursively otherwise.
     """
     n = shape_of(x)[-1]
     if n <= _FEW_ROWS:

@@ -226,7 +226,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 
 
 def _reordered(B: Any, order: Any) -> Any:
-    """Return the matrices with their rows in an order; leading axes broadcast."""
+    """Return B with its rows permuted by ``order``, of shape (..., n); leading axes broadcast."""
     if order.ndim == 1 and B.ndim == 2:
         return B[order]
     if type(order._raw) is ndarray and order.numel() and shape_of(order)[:-1] == shape_of(B)[:-2]:
