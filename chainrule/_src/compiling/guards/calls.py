@@ -13,7 +13,7 @@ import operator
 import sys
 import types
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -81,6 +81,9 @@ _SETTINGS = (
     sys.get_int_max_str_digits,
     sys.getdefaultencoding,
 )  # settings that a guard reads again
+_ARRAY_LIBRARIES = frozenset({"numpy", "scipy", "pandas", "chainrule"})
+_WRAPPERS = (types.MethodWrapperType, functools._lru_cache_wrapper)
+_UNBOUND_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 _OF_CLOCKS = frozenset({"now", "today"})
 
 
@@ -130,12 +133,7 @@ class Calls(Methods):
     def note_call(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         """Note a call that is about to happen, by the type of the callee."""
         kind = type(function)
-        if kind is np.ufunc:
-            for each in called_by(function):
-                self.note_possible_call(each)
-            if is_special(function) and not any(has_class(x, CHAINRULE_TYPES) for x in args):
-                self.guard_check(function, errors_of_special_functions, "errors")
-        if kind is np.ufunc and not keywords and len(args) == function.nin and are_plain(args):
+        if kind is np.ufunc and self._is_plain_ufunc_call(function, args, keywords):
             return
         if kind is not MethodType and kind is not FunctionType and function is not weakref.ref:
             for x in (function, *args, *keywords.values()):
@@ -143,50 +141,57 @@ class Calls(Methods):
         if kind is MethodType:
             self.note_call(stack, function.__func__, [function.__self__, *args], keywords)
         elif kind is FunctionType:
-            module = module_of_code(function.__code__, function.__globals__)
-            if module == "warnings":
-                self.refuse("it warns, or changes warning filters, which a replay cannot repeat")
-            if function is number_item:
-                return  # a value read, which the trace has as a branch
-            if function is importlib.import_module and args:
-                self.guard_item(sys.modules, args[0])
-            if function in RECHECKED:
-                again = functools.partial(_call_on_holder, function=function, args=tuple(args[1:]))
-                self.guard_check(args[0], again, repr((function.__name__, args[1:])))
-                return
-            if is_library(module):
-                self._check_pure(function)
-                if function.__name__ in ("__setitem__", "__delitem__") and args:
-                    self.note_container_change(args[0])
-                self.note_operands(stack, [*args, *keywords.values()], each=self.note_passed_to_library)
-            elif function.__code__.co_flags & GENERATOR:
-                self.expect(result_is_new=True)
+            self._note_python_call(stack, function, args, keywords)
         elif has_class(function, functools.partial):
             self.guard_check(function, functools.partial(_has_parts, parts=_partial_parts(function)), "parts")
             self.note_call(stack, function.func, [*function.args, *args], {**function.keywords, **keywords})
         elif has_class(function, type):
             self._note_construction(stack, function, args, keywords)
-        elif has_class(function, np.ufunc) or module_of(function).partition(".")[0] in (
-            "numpy",
-            "scipy",
-            "pandas",
-            "chainrule",
-        ):
+        elif has_class(function, np.ufunc) or module_of(function).partition(".")[0] in _ARRAY_LIBRARIES:
             self._note_library_call(stack, function, args, keywords)
-        elif has_class(function, BuiltinFunctionType) or kind in (
-            types.MethodWrapperType,
-            functools._lru_cache_wrapper,
-        ):
+        elif has_class(function, BuiltinFunctionType) or kind in _WRAPPERS:
             self._note_builtin_call(stack, function, args, keywords)
-        elif has_class(
-            function, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
-        ):
+        elif has_class(function, _UNBOUND_METHODS):
             if args:
                 self.note_method_call(stack, function, args[0], function.__name__, args[1:], keywords)
         elif has_class(function, weakref.ref):
             self.drop_unreferenced()  # objects that only the log keeps alive count as gone
             self.guard_check(function, _is_gone, "referent")  # a guard on the referent would keep it alive
-        elif is_python(function, "__call__"):
+        else:
+            self._note_object_call(stack, function, args, keywords)
+
+    def _is_plain_ufunc_call(self, ufunc: np.ufunc, args: list[Any], keywords: Params) -> bool:
+        """Note what a ufunc reads besides its arguments. Return whether these are plain, so that nothing else is to note."""
+        for each in called_by(ufunc):
+            self.note_possible_call(each)
+        if is_special(ufunc) and not any(has_class(x, CHAINRULE_TYPES) for x in args):
+            self.guard_check(ufunc, errors_of_special_functions, "errors")
+        return not keywords and len(args) == ufunc.nin and are_plain(args)
+
+    def _note_python_call(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
+        """Note a call of a function in Python. The instructions of the program's own functions are watched."""
+        module = module_of_code(function.__code__, function.__globals__)
+        if module == "warnings":
+            self.refuse("it warns, or changes warning filters, which a replay cannot repeat")
+        if function is number_item:
+            return  # a value read, which the trace has as a branch
+        if function is importlib.import_module and args:
+            self.guard_item(sys.modules, args[0])
+        if function in RECHECKED:
+            again = functools.partial(_call_on_holder, function=function, args=tuple(args[1:]))
+            self.guard_check(args[0], again, repr((function.__name__, args[1:])))
+        elif is_library(module):
+            self._check_pure(function)
+            if function.__name__ in ("__setitem__", "__delitem__") and args:
+                self.note_container_change(args[0])
+            self.note_operands(stack, [*args, *keywords.values()], each=self.note_passed_to_library)
+        elif function.__code__.co_flags & GENERATOR:
+            self.expect(result_is_new=True)
+
+    def _note_object_call(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
+        """Note a call of an object of another type."""
+        kind = type(function)
+        if is_python(function, "__call__"):
             self.guard_attribute(function, "__call__")
         elif has_class(class_attribute(kind, "__call__"), FunctionType):
             self.note_operands(stack, [function, *args, *keywords.values()], each=self.note_passed_to_library)
@@ -410,80 +415,123 @@ class Calls(Methods):
             if not any(has_class(x, CHAINRULE_TYPES) for x in flat_items([*args, *keywords.values()])):
                 again = functools.partial(called_again, args=tuple(args), keywords=keywords)
                 self.guard_check(function, again, repr((args, keywords)))  # a lookup in the cache
-            return
-        if receiver is not None and not has_class(receiver, (ModuleType, type)):
+        elif receiver is not None and not has_class(receiver, (ModuleType, type)):
             self.note_method_call(stack, function, receiver, name, args, keywords)
-            return
-        if function is abc.get_cache_token:
+        elif function is abc.get_cache_token:
             self.guard_check(function, operator.call, "token")
-            return
-        if function in _EXCEPTION_INFO:
+        elif function in _EXCEPTION_INFO:
             self._note_exception_info(function)
-            return
-        if function in _SETTINGS:
+        elif function in _SETTINGS:
             self.guard_check(function, operator.call, "setting")
-            return
-        if not is_pure(function) and not (function is id and _compares_ids(stack)):
-            if writes_argument(function):
-                self._note_put(stack, function, args)
-                return
+        elif is_pure(function) or (function is id and _compares_ids(stack)):
+            note = BUILTINS.get((module_of(function), name))
+            if note is None or not note(self, stack, args, keywords, name):
+                self._note_other_builtin_call(stack, function, args, keywords)
+        elif writes_argument(function):
+            self._note_put(stack, function, args)
+        else:
             self.refuse(
                 f"it calls {function_name(function)}, which depends on, or changes, more than its arguments: {INSTEAD}"
             )
-        builtin = module_of(function) == "builtins"
-        if builtin and name in ("getattr", "hasattr") and len(args) > 1 and has_class(args[1], str):
-            self.guard_attribute(args[0], args[1])
-        elif builtin and name in ("setattr", "delattr") and len(args) > 1:
-            self.note_attribute_write(*args)
-        elif builtin and name == "vars" and args:
-            self.guard_attribute(args[0], "__dict__")
-        elif builtin and name == "len" and args:
-            x = args[0].mapping if has_class(args[0], (*VIEWS, *ORDERED_VIEWS)) else args[0]
-            self.guard_length(x)
-        elif builtin and name == "iter" and len(args) == 2:
+
+    def _note_other_builtin_call(self, stack: Stack, function: object, args: list[Any], keywords: Params) -> None:
+        """Note a call of a built-in function that reads its arguments and has no entry in ``BUILTINS``."""
+        module, name = module_of(function), getattr(function, "__name__", "")
+        if module == "_abc":
+            return
+        if name == "from_iterable" or module == "itertools":
+            self.expect(result_is_new=True)
+            self.note_operands(stack, args)
+            return
+        if name in ("repr", "format", "ascii", "mod"):
+            self.note_text(args, "__str__" if name == "format" else "__repr__")
+        if module == "builtins" and name == "format" and len(args) > 1 and has_class(args[1], str):
+            self.check_format_spec(args[1])
+        if name in _CALLING_BUILTINS:
+            self._note_applied([*args, *keywords.values()])
+        self.note_operands(stack, [*args, *keywords.values()])
+
+    # The functions in BUILTINS. They return False for arguments that are noted like those of other functions.
+
+    def _note_getattr(self, stack: Stack, args: list[Any], keywords: Params, name: str) -> bool:
+        if len(args) < 2 or not has_class(args[1], str):
+            return False
+        self.guard_attribute(args[0], args[1])
+        return True
+
+    def _note_setattr(self, stack: Stack, args: list[Any], keywords: Params, name: str) -> bool:
+        if len(args) < 2:
+            return False
+        self.note_attribute_write(*args)
+        return True
+
+    def _note_vars(self, stack: Stack, args: list[Any], keywords: Params, name: str) -> bool:
+        if not args:
+            return False
+        self.guard_attribute(args[0], "__dict__")
+        return True
+
+    def _note_len(self, stack: Stack, args: list[Any], keywords: Params, name: str) -> bool:
+        if not args:
+            return False
+        self.guard_length(args[0].mapping if has_class(args[0], (*VIEWS, *ORDERED_VIEWS)) else args[0])
+        return True
+
+    def _note_iter(self, stack: Stack, args: list[Any], keywords: Params, name: str) -> bool:
+        if name == "iter" and len(args) == 2:
             self.note_possible_call(args[0], [()])
             self.expect(result_is_new=True)
-        elif builtin and name in ("iter", "next"):
-            for x in args[:1]:
-                self.note_iteration(x)
-                if not is_iterator(x):
-                    self.expect(result_is_new=name == "iter", receive=self.note_consumed)
-        elif builtin and name in ("sorted", "min", "max"):
-            self.note_operands(stack, args)
-            if name != "sorted" and stack.pending is not None:
-                for x in stack.pending.arrays:  # the result is one of the arrays that are compared
-                    self.guard_array_values(x)
-            self.note_applied_now(keywords.get("key"), args[0] if len(args) == 1 else tuple(args))
-        elif name == "from_iterable" or module_of(function) == "itertools":
-            self.expect(result_is_new=True)
-            self.note_operands(stack, args)
-        elif name == "call" and module_of(function) == "_operator" and args:
-            self.note_call(stack, args[0], args[1:], keywords)
-        elif name == "getitem" and module_of(function) == "_operator" and args and has_class(args[0], dict):
-            self.guard_element(*args)
-        elif builtin and name in ("isinstance", "issubclass") and len(args) == 2:
-            x, cls = args
-            if name == "issubclass":
-                if has_class(x, type):
-                    self.guard_issubclass(x, cls)
-                return
-            self.guard_isinstance(x, cls)
-            self.check_type(x, lambda eager_type: not issubclass(type(x), cls) or issubclass(eager_type, cls))
-        elif (builtin and name in ("globals", "locals", "eval", "exec")) or module_of(function) == "_abc":
-            return
-        elif builtin and name == "__build_class__":
-            for base in args[2:]:
-                if has_class(base, type):
-                    self.note_special_method(None, "__init_subclass__", owner=base)
-            self.expect(result_is_new=all(map(makes_classes, [keywords.get("metaclass", type), *map(type, args[2:])])))
-        else:
-            if name in ("repr", "format", "ascii", "mod"):
-                self.note_text(args, "__str__" if name == "format" else "__repr__")
-            if builtin and name == "format" and len(args) > 1 and has_class(args[1], str):
-                self.check_format_spec(args[1])
-            if name in _CALLING_BUILTINS:
-                self._note_applied([*args, *keywords.values()])
-            self.note_operands(stack, [*args, *keywords.values()])
+            return True
+        for x in args[:1]:
+            self.note_iteration(x)
+            if not is_iterator(x):
+                self.expect(result_is_new=name == "iter", receive=self.note_consumed)
+        return True
+
+    def _note_sorted(self, stack: Stack, args: list[Any], keywords: Params, name: str) -> bool:
+        self.note_operands(stack, args)
+        if name != "sorted" and stack.pending is not None:
+            for x in stack.pending.arrays:  # the result is one of the arrays that are compared
+                self.guard_array_values(x)
+        self.note_applied_now(keywords.get("key"), args[0] if len(args) == 1 else tuple(args))
+        return True
+
+    def _note_operator_call(self, stack: Stack, args: list[Any], keywords: Params, name: str) -> bool:
+        if not args:
+            return False
+        self.note_call(stack, args[0], args[1:], keywords)
+        return True
+
+    def _note_operator_getitem(self, stack: Stack, args: list[Any], keywords: Params, name: str) -> bool:
+        if not args or not has_class(args[0], dict):
+            return False
+        self.guard_element(*args)
+        return True
+
+    def _note_isinstance(self, stack: Stack, args: list[Any], keywords: Params, name: str) -> bool:
+        if len(args) != 2:
+            return False
+        x, cls = args
+        self.guard_isinstance(x, cls)
+        self.check_type(x, lambda eager_type: not issubclass(type(x), cls) or issubclass(eager_type, cls))
+        return True
+
+    def _note_issubclass(self, stack: Stack, args: list[Any], keywords: Params, name: str) -> bool:
+        if len(args) != 2:
+            return False
+        if has_class(args[0], type):
+            self.guard_issubclass(*args)
+        return True
+
+    def _note_nothing(self, stack: Stack, args: list[Any], keywords: Params, name: str) -> bool:
+        return True
+
+    def _note_build_class(self, stack: Stack, args: list[Any], keywords: Params, name: str) -> bool:
+        for base in args[2:]:
+            if has_class(base, type):
+                self.note_special_method(None, "__init_subclass__", owner=base)
+        self.expect(result_is_new=all(map(makes_classes, [keywords.get("metaclass", type), *map(type, args[2:])])))
+        return True
 
     def _note_exception_info(self, function: Any) -> None:
         """Note a query of the handled exception. Refuse the trace if a caller of the function handles it."""
@@ -492,3 +540,20 @@ class Calls(Methods):
             self.guard_check(function, operator.call, "setting")
         elif now is self.handled:
             self.refuse("it reads the exception that its caller handles")
+
+
+#: (module, name) of a built-in function -> the method that notes its calls
+BUILTINS: dict[tuple[str, str], Callable[[Calls, Stack, list[Any], Params, str], bool]] = {
+    ("_operator", "call"): Calls._note_operator_call,
+    ("_operator", "getitem"): Calls._note_operator_getitem,
+    ("builtins", "vars"): Calls._note_vars,
+    ("builtins", "len"): Calls._note_len,
+    ("builtins", "isinstance"): Calls._note_isinstance,
+    ("builtins", "issubclass"): Calls._note_issubclass,
+    ("builtins", "__build_class__"): Calls._note_build_class,
+    **{("builtins", name): Calls._note_getattr for name in ("getattr", "hasattr")},
+    **{("builtins", name): Calls._note_setattr for name in ("setattr", "delattr")},
+    **{("builtins", name): Calls._note_iter for name in ("iter", "next")},
+    **{("builtins", name): Calls._note_sorted for name in ("sorted", "min", "max")},
+    **{("builtins", name): Calls._note_nothing for name in ("globals", "locals", "eval", "exec")},
+}

@@ -14,7 +14,7 @@ import datetime
 import functools
 import re
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType
 from typing import Any
 
@@ -159,37 +159,15 @@ class Methods(Reads):
         """Note a call of a C method that is about to happen, by the type of the object."""
         if name == "__call__":
             self.note_call(stack, x, args, keywords)
-        elif type(x) is ndarray:
-            if method_changes(x, name):
-                self.note_written([x])
-            self.note_written([keywords.get("out")])
-            self.note_operands(stack, [x, *args, *keywords.values()], each=self.note_passed_to_library)
         elif has_class(x, ndarray):
-            if method_changes(x, name):
-                self.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat")
-            self.note_operands(stack, [x, *args, *keywords.values()], each=self.note_passed_to_library)
+            self._note_array_method(stack, x, name, args, keywords)
         elif has_class(x, CHAINRULE_TYPES):
             self.note_operands(stack, [*args, *keywords.values()], each=self.note_passed_to_library)
         elif has_class(x, np.ufunc):
             self.note_written([keywords.get("out"), *args[(0 if name == "at" else 3) :]])
             self.note_operands(stack, [*args, *keywords.values()], each=self.note_passed_to_library)
-        elif name in ("__getattribute__", "__getattr__") and args:
-            self.guard_attribute(x, args[0])
-        elif name in ("__setattr__", "__delattr__") and args:
-            if not self.note_descriptor_set(class_attribute(type(x), args[0]), x, *args[1:]):
-                self.note_attribute_change(x, args[0])
-        elif name in ("__get__", "__set__", "__delete__") and args:
-            self._note_descriptor_call(x, name, args)
-        elif name in ("__init__", "__init_subclass__", "__new__", "__class_getitem__", "__subclasshook__", "mro"):
-            if has_class(x, CONTAINERS) and (args or keywords):
-                self.note_container_change(x)
-            self.note_operands(stack, [*args, *keywords.values()])
-        elif name in ("__reduce_ex__", "__getstate__"):
-            if has_class(x, CONTAINERS):
-                self.note_passed_to_library(x, [])
-            else:
-                self.guard_whole_object(x)
-            self.expect(result_is_new=True)
+        elif name in OBJECT_METHODS and OBJECT_METHODS[name](self, stack, x, name, args, keywords):
+            return
         elif has_class(x, (list, dict, set, collections.deque)):
             self._note_container_method(stack, x, name, args, keywords)
         elif has_class(x, BUFFERS):
@@ -199,23 +177,42 @@ class Methods(Reads):
                 )
             self.guard_mutable_content(x)
         elif has_class(x, (*CONSTANT, *CONTAINERS, *VIEWS, *ORDERED_VIEWS)):
-            if has_class(x, datetime.datetime) and name in _OF_LOCAL_TIME and (x.tzinfo is None or not args):
-                self.refuse(f"it reads the local time zone ({name}), which compile cannot guard")
-            if has_class(x, datetime.date) and (name == "strftime" or (name == "__format__" and any(args))):
-                self.check_format_spec(str(args[0]) if args else "")
-            if has_class(x, str) and name in ("format", "format_map", "__mod__"):
-                self.check_fields(x, name)
-                self.note_text([*args, *keywords.values()], text_method(x))
-            if name in ("encode", "decode"):
-                self.guard_codec(args, keywords)
-            if has_class(x, type) and name not in OF_CLASSES and name not in _OBJECT_METHODS:
-                self.refuse(f"it calls {function_name(function)}, which depends on more than its arguments: {INSTEAD}")
-            if name in _TEXT_METHODS:
-                self.note_text([x], name)
-            if name in ("__iter__", "__reversed__"):
-                self.expect(result_is_new=True)
-            self.note_operands(stack, [x, *args, *keywords.values()])
-        elif is_iterator(x):
+            self._note_constant_method(stack, function, x, name, args, keywords)
+        else:
+            self._note_other_method(x, name)
+
+    def _note_array_method(self, stack: Stack, x: Any, name: str, args: list[Any], keywords: Params) -> None:
+        if type(x) is ndarray:
+            if method_changes(x, name):
+                self.note_written([x])
+            self.note_written([keywords.get("out")])
+        elif method_changes(x, name):
+            self.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat")
+        self.note_operands(stack, [x, *args, *keywords.values()], each=self.note_passed_to_library)
+
+    def _note_constant_method(
+        self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: Params
+    ) -> None:
+        """Note a method of an object that cannot change, of a class, or of a view of a container."""
+        if has_class(x, datetime.datetime) and name in _OF_LOCAL_TIME and (x.tzinfo is None or not args):
+            self.refuse(f"it reads the local time zone ({name}), which compile cannot guard")
+        if has_class(x, datetime.date) and (name == "strftime" or (name == "__format__" and any(args))):
+            self.check_format_spec(str(args[0]) if args else "")
+        if has_class(x, str) and name in ("format", "format_map", "__mod__"):
+            self.check_fields(x, name)
+            self.note_text([*args, *keywords.values()], text_method(x))
+        if name in ("encode", "decode"):
+            self.guard_codec(args, keywords)
+        if has_class(x, type) and name not in OF_CLASSES and name not in _OBJECT_METHODS:
+            self.refuse(f"it calls {function_name(function)}, which depends on more than its arguments: {INSTEAD}")
+        if name in _TEXT_METHODS:
+            self.note_text([x], name)
+        if name in ("__iter__", "__reversed__"):
+            self.expect(result_is_new=True)
+        self.note_operands(stack, [x, *args, *keywords.values()])
+
+    def _note_other_method(self, x: Any, name: str) -> None:
+        if is_iterator(x):
             self.check_iterator(x)
         elif has_class(x, contextvars.ContextVar):
             if name != "get":
@@ -232,6 +229,37 @@ class Methods(Reads):
             self.refuse(
                 f"it calls {type(x).__name__}.{name}, which depends on, or changes, state that compile cannot see: {INSTEAD}"
             )
+
+    # The functions in OBJECT_METHODS. They return False for arguments that are noted by the type of the object.
+
+    def _note_getattribute(self, stack: Stack, x: Any, name: str, args: list[Any], keywords: Params) -> bool:
+        if args:
+            self.guard_attribute(x, args[0])
+        return bool(args)
+
+    def _note_setattr_method(self, stack: Stack, x: Any, name: str, args: list[Any], keywords: Params) -> bool:
+        if args and not self.note_descriptor_set(class_attribute(type(x), args[0]), x, *args[1:]):
+            self.note_attribute_change(x, args[0])
+        return bool(args)
+
+    def _note_descriptor_method(self, stack: Stack, x: Any, name: str, args: list[Any], keywords: Params) -> bool:
+        if args:
+            self._note_descriptor_call(x, name, args)
+        return bool(args)
+
+    def _note_construction_method(self, stack: Stack, x: Any, name: str, args: list[Any], keywords: Params) -> bool:
+        if has_class(x, CONTAINERS) and (args or keywords):
+            self.note_container_change(x)
+        self.note_operands(stack, [*args, *keywords.values()])
+        return True
+
+    def _note_copy_method(self, stack: Stack, x: Any, name: str, args: list[Any], keywords: Params) -> bool:
+        if has_class(x, CONTAINERS):
+            self.note_passed_to_library(x, [])
+        else:
+            self.guard_whole_object(x)
+        self.expect(result_is_new=True)
+        return True
 
     def check_fields(self, text: str, name: str) -> None:
         """Refuse a format string that reads attributes or depends on the locale."""
@@ -295,3 +323,16 @@ class Methods(Reads):
                 self.expect(result_is_new=True)
             elif name not in ("keys", "values", "items", "copy"):
                 self.note_operands(stack, [x, *args])
+
+
+#: the name of a method that objects of all types may have -> the method that notes its calls
+OBJECT_METHODS: dict[str, Callable[[Methods, Stack, Any, str, list[Any], Params], bool]] = {
+    **dict.fromkeys(("__getattribute__", "__getattr__"), Methods._note_getattribute),
+    **dict.fromkeys(("__setattr__", "__delattr__"), Methods._note_setattr_method),
+    **dict.fromkeys(("__get__", "__set__", "__delete__"), Methods._note_descriptor_method),
+    **dict.fromkeys(
+        ("__init__", "__init_subclass__", "__new__", "__class_getitem__", "__subclasshook__", "mro"),
+        Methods._note_construction_method,
+    ),
+    **dict.fromkeys(("__reduce_ex__", "__getstate__"), Methods._note_copy_method),
+}
