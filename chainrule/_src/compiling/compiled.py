@@ -228,12 +228,12 @@ class Compiled(Generic[P, R]):
         self, call: CompiledCall, reads: list[bytes | None], tried: tuple[Tree, ...]
     ) -> tuple[Tree | None, dict[int, NumpyArray]]:
         """Return an untried tree with a trace that begins with these reads, and its input arrays; None and {} if there is none."""
-        trees = self._trees.get(call.signature, ())
-        for tree in sorted(trees, key=lambda tree: -tree.reads_beginning_with(reads)):
-            if tree not in tried and tree.reads_beginning_with(reads):
-                values = tree.inputs_of(call.leaves, call.arrays)
-                if values is not None:
-                    return tree, values
+        trees = [tree for tree in self._trees.get(call.signature, ()) if tree not in tried]
+        lengths = {tree: tree.reads_beginning_with(reads) for tree in trees}
+        for tree in sorted(trees, key=lambda tree: -lengths[tree]):
+            values = tree.inputs_of(call.leaves, call.arrays) if lengths[tree] else None
+            if values is not None:
+                return tree, values
         return None, {}
 
     def _try_first(self, tree: Tree, signature: Any) -> None:

@@ -231,7 +231,7 @@ class FunctionTrace:
         self.calls: list[TracedCall] = []
         self.count = 0
         self.guards: list[ValueGuard] = []
-        self.reads: list[bytes | None] = []
+        self.reads: list[bytes] = []
         self.sources: dict[Var, Any] = {}
         self.constants: list[Var] = []
         self.results: list[TracedOutput] = []
@@ -389,6 +389,7 @@ def _trace_in_level(
         recorder.guards,
         recorder.generator_states,
     )
+    trace.reads = [guard.var.array.tobytes() for guard in trace.guards]
     trace.effects = [*[NewGrad(leaf, var) for leaf, var in grads], *assigned]
     trace.states = _state_guards(recorder, arguments, lifted, [leaf for leaf, _ in grads])
     del args, kwargs, result, outputs

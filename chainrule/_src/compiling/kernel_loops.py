@@ -19,7 +19,7 @@ within the body are detected in the same way.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,13 +106,7 @@ def arranged(kernel_calls: list[KernelCall]) -> list[Item]:
     Args:
         kernel_calls: the kernel calls; the loop of some of them may be a ``ScanLoop``.
     """
-    items: list[Item] = []
-    begin = 0
-    for end in _recorded_loops(kernel_calls):
-        items += group_kernel_calls(kernel_calls[begin:end])
-        items += kernel_calls[end].loop.items(kernel_calls[end].args, 0)
-        begin = end + 1
-    return items + group_kernel_calls(kernel_calls[begin:])
+    return _between_recorded_loops(kernel_calls, 0, lambda begin, end: group_kernel_calls(kernel_calls[begin:end]))
 
 
 def detect_loops(kernel_calls: list[KernelCall], elsewhere: frozenset[Buffer], depth: int) -> list[Item]:
@@ -122,21 +116,26 @@ def detect_loops(kernel_calls: list[KernelCall], elsewhere: frozenset[Buffer], d
         elsewhere: the buffers that are used outside of these calls, too.
         depth: the number of loops around them.
     """
-    items: list[Item] = []
-    begin = 0
-    for end in _recorded_loops(kernel_calls):
+
+    def arrange(begin: int, end: int) -> list[Item]:
         others = (*kernel_calls[:begin], *kernel_calls[end:])
         used_elsewhere = {buffer for kernel_call in others for buffer in kernel_call.touched}
-        items += _detect_loops(kernel_calls[begin:end], elsewhere | used_elsewhere, depth)
-        items += kernel_calls[end].loop.items(kernel_calls[end].args, depth)
-        begin = end + 1
-    used_elsewhere = {buffer for kernel_call in kernel_calls[:begin] for buffer in kernel_call.touched}
-    return items + _detect_loops(kernel_calls[begin:], elsewhere | used_elsewhere, depth)
+        return _detect_loops(kernel_calls[begin:end], elsewhere | used_elsewhere, depth)
+
+    return _between_recorded_loops(kernel_calls, depth, arrange)
 
 
-def _recorded_loops(kernel_calls: list[KernelCall]) -> list[int]:
-    """Return the indices of the calls that are loops with a recorded body."""
-    return [i for i, kernel_call in enumerate(kernel_calls) if type(kernel_call.loop) is not InnerLoop]
+def _between_recorded_loops(
+    kernel_calls: list[KernelCall], depth: int, arrange: Callable[[int, int], Sequence[Item]]
+) -> list[Item]:
+    """Return the kernel calls with recorded loops expanded, and each range between these as ``arrange`` returns it."""
+    items: list[Item] = []
+    begin = 0
+    for end, kernel_call in enumerate(kernel_calls):
+        if type(kernel_call.loop) is not InnerLoop:
+            items += [*arrange(begin, end), *kernel_call.loop.items(kernel_call.args, depth)]
+            begin = end + 1
+    return [*items, *arrange(begin, len(kernel_calls))]
 
 
 def _detect_loops(kernel_calls: list[KernelCall], elsewhere: frozenset[Buffer], depth: int) -> list[Item]:

@@ -31,12 +31,12 @@ from chainrule._src.compiling.function_trace import (
 )
 from chainrule._src.compiling.layout import BufferView, same_memory
 from chainrule._src.compiling.python_executor import NativeLoopFailed
-from chainrule._src.compiling.scan_lowering import LoopOrder, ProgramLoop, new_call
+from chainrule._src.compiling.scan_lowering import LoopOrder, ProgramLoop
 from chainrule._src.compiling.simplify import operand_vars
 from chainrule._src.compiling.steps import VIEWS
 from chainrule._src.interpreters.captured_arrays import Lifted
 from chainrule._src.interpreters.recorder import Recorder
-from chainrule._src.interpreters.trace_types import Program, TracedCall, Unrecordable, Var
+from chainrule._src.interpreters.trace_types import Program, TracedCall, Unrecordable, Var, new_call
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import discrete

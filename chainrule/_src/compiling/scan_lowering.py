@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src.arrays.any_array import ensure_strides
-from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Shape
+from chainrule._src.arrays.types import AnyArray, NumpyArray, Shape
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import KernelCall, group_kernel_calls
 from chainrule._src.compiling.iteration import dense_strides
@@ -39,7 +39,7 @@ from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowerer, Lowering, ResultLayout
 from chainrule._src.interpreters.same_bits import same_bits
-from chainrule._src.interpreters.trace_types import Program, TracedCall, Var
+from chainrule._src.interpreters.trace_types import Program, TracedCall, Var, new_call
 from chainrule._src.native import AVAILABLE
 
 #: the maximum number of cached runners of a loop, for different lengths and layouts
@@ -452,11 +452,3 @@ class _SingleLoopLowerer:
 
 def scan_in_c(*operands: object) -> Any:
     raise AssertionError("Python called a loop of native code")
-
-
-def new_call(function: AnyFunction, method: str, args: tuple[Var, ...], results: tuple[Var, ...]) -> TracedCall:
-    """Return a call without a source location."""
-    call = TracedCall()
-    call.function, call.method, call.args, call.kwargs, call.results = function, method, args, {}, results
-    call.op_name, call.code, call.lasti, call.pure, call.kept, call.step = "", None, -1, True, False, None
-    return call

@@ -133,7 +133,6 @@ class Tree:
 
     def __init__(self, trace: FunctionTrace) -> None:
         path = _segments(trace)
-        trace.reads = _reads_of(trace)
         self.root = path[0]
         assert trace.guard_sets is not None
         self.guard_sets = trace.guard_sets
@@ -195,7 +194,6 @@ class Tree:
 
     def with_branch(self, trace: FunctionTrace) -> Tree | None:
         """Return the tree with another trace as a branch; None if the trace does not begin like the others."""
-        trace.reads = _reads_of(trace)
         _number_alike(trace, self.sources)
         pairs = self._branch_off(_segments(trace))
         if pairs is None:
@@ -348,11 +346,6 @@ def _layouts_of(trace: FunctionTrace) -> dict[int, tuple[Any, ...]]:
     }
 
 
-def _reads_of(trace: FunctionTrace) -> list[bytes | None]:
-    """Return the bytes of the values that Python reads."""
-    return [guard.var.array.tobytes() for guard in trace.guards]
-
-
 def _segments(trace: FunctionTrace) -> list[Segment]:
     """Return the segments of a trace, cut where Python reads values that plans do not check."""
     path: list[Segment] = []
@@ -360,9 +353,8 @@ def _segments(trace: FunctionTrace) -> list[Segment]:
     begin = 0
     # writes to inputs cannot be undone when a check fails
     in_plan = [False] * len(trace.guards) if trace.writes else is_checked_in_plan(trace.guards)
-    for guard, is_check in zip(trace.guards, in_plan, strict=True):
+    for guard, content, is_check in zip(trace.guards, trace.reads, in_plan, strict=True):
         if is_check:
-            content = guard.var.array.tobytes()
             checks.append(ValueCheck(guard.call_index - begin, guard.var.number, content, guard.code, guard.lasti))
             continue
         path.append(Segment(trace.calls[begin : guard.call_index], guard, checks))

@@ -18,7 +18,7 @@ from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.iteration import LoopAxis, size_of_shape
 from chainrule._src.compiling.loops import InnerLoop, Unlowered, own_loop
-from chainrule._src.interpreters.trace_types import TracedCall, ValueGuard, Var
+from chainrule._src.interpreters.trace_types import TracedCall, ValueGuard, Var, new_call
 from chainrule._src.messages.source_locations import Where
 
 #: the plan checks the values of source lines that read at least this many values in a trace
@@ -111,11 +111,8 @@ def with_checks(
         recorded = np.frombuffer(check.content, var.dtype).reshape(var.shape)
         others = [Var(-1, recorded), Var(-1, np.array(ordinal))]
         constants += others
-        call = TracedCall()
-        call.function, call.method, call.args, call.kwargs = check_value, "", (var, *others), {}
-        call.results = (Var(-1, np.array(True)),)
-        call.op_name, call.code, call.lasti = "check", check.code, check.lasti
-        call.pure, call.kept, call.step = True, True, None
+        call = new_call(check_value, "", (var, *others), (Var(-1, np.array(True)),))
+        call.op_name, call.code, call.lasti, call.kept = "check", check.code, check.lasti, True
         found.append(call)
     return found + calls[begin:], constants
 

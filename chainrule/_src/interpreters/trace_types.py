@@ -73,6 +73,14 @@ class TracedCall:
         return f"{', '.join(map(repr, self.results))} = {name}{self.args}"
 
 
+def new_call(function: AnyFunction, method: str, args: tuple[Any, ...], results: tuple[Var, ...]) -> TracedCall:
+    """Return a pure call without a source location, which the compiler adds to a program."""
+    call = TracedCall()
+    call.function, call.method, call.args, call.kwargs, call.results = function, method, args, {}, results
+    call.op_name, call.code, call.lasti, call.pure, call.kept, call.step = "", None, -1, True, False, None
+    return call
+
+
 class Program(NamedTuple):
     """The program that a plan compiles.
 

@@ -22,6 +22,7 @@ from chainrule._src.jacobians.trace import JacobianTrace
 from chainrule._src.tape.fp_warnings import is_ours
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.trace_hooks import is_tracing
 
 ndarray = np.ndarray
 #: a trace with more steps has no signature
@@ -52,7 +53,7 @@ def signature_of(trace: JacobianTrace) -> TraceSignature | None:
     A trace has no signature inside other transformations, with values on the tape, with primitives of the user (whose rules may
     read any state), and with parameters that are functions or other objects.
     """
-    if trace.create_graph or STACK.levels or LOCAL.watch is not None or LOCAL.recorder is not None:
+    if trace.create_graph or STACK.levels or LOCAL.watch is not None or is_tracing():
         return None
     try:
         steps = trace.steps
