@@ -143,7 +143,10 @@ def _described(call, order):
     parts = [(order[x.number], x.shape, x.dtype) for x in call.results]
     place = call.code and (call.code.co_name, list(call.code.co_positions())[call.lasti // 2][0])
     function = getattr(call.function, "__name__", str(call.function))
-    arguments = re.sub(r"%(\d+)", lambda match: f"%{order[int(match[1])]}", repr((call.args, call.kwargs)))
+    args = call.args
+    if call.function in (np.add, np.multiply) and type(args[0]) is float:
+        args = args[::-1]  # C code exchanges the operands of ``2 * x``
+    arguments = re.sub(r"%(\d+)", lambda match: f"%{order[int(match[1])]}", repr((args, call.kwargs)))
     return function, call.method, arguments, parts, call.op_name, call.pure, call.kept, place
 
 

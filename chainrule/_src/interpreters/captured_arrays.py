@@ -91,6 +91,9 @@ class CapturedArrays:
         overwritten: id of the owner of memory -> the owner, if several tensors have the memory (as by ``.data``) and one wrote into it.
     """
 
+    #: slots of the attributes that ``native/trace.c`` uses
+    __slots__ = ("__dict__", "__weakref__", "_count", "boxed", "calls", "level", "narrow", "overwritten", "sharing")
+
     def __init__(self) -> None:
         self.level: Any = None
         self.calls: list[TracedCall] = []

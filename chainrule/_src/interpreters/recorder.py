@@ -8,6 +8,7 @@ arrive at ``Recorder.record_primitive``. The ``calls``, ``guards`` and ``arrays`
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
 import warnings
@@ -45,7 +46,7 @@ from chainrule._src.interpreters.trace_types import (
 from chainrule._src.interpreters.traced import Traced, arrays_in, flat_leaves, scalar_square
 from chainrule._src.messages.source_locations import note_frame
 from chainrule._src.rules import kinds
-from chainrule._src.rules.primitive import Primitive
+from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape import fp_warnings
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.levels import STACK
@@ -83,6 +84,8 @@ class Recorder(CapturedArrays):
         weak: numbers of the Vars that are Python floats in eager code: their dtype follows from the other operands.
         created: numbers of the Vars that hold the data of tensors or Arrays that the function creates.
     """
+
+    __slots__ = ("_drawing", "_error_state", "_op_name", "depth", "failed", "scalars", "weak", "with_arrays")
 
     def __init__(self) -> None:
         super().__init__()
@@ -591,7 +594,7 @@ class Recorder(CapturedArrays):
             same = type(found) is Traced and any(x is found.var.array for x in memory)
             self._view_function = None if found is None or same else function
             return None
-        return found
+        return self._with_op_names(begin, found)
 
     def record_write(
         self, function: AnyFunction, args: tuple[TensorLike, ...], kwargs: Params, targets: tuple[Traced, ...]
@@ -617,14 +620,22 @@ class Recorder(CapturedArrays):
 
     def record_operator(self, operation: AnyFunction, x: TensorLike, *other: TensorLike) -> Any:
         """Record an operator as eager code computes it, with scalars and Python floats where eager code has them."""
+        begin = len(self.calls)
         if not other:
-            return operation(self._mark_scalar(x))
+            return self._with_op_names(begin, operation(self._mark_scalar(x)))
         (y,) = other
         is_array = type(x) is ndarray or (type(x) is Traced and x.var.number not in self.scalars)
         if operation is operator.pow and self._is_weak(y) and is_array:
             return self.call(_power_by_float, "", (x, y), {})
         x, y = self._as_strong((x, y))
-        return operation(self._mark_scalar(x), self._mark_scalar(y))
+        return self._with_op_names(begin, operation(self._mark_scalar(x), self._mark_scalar(y)))
+
+    def _with_op_names(self, begin: int, result: Any) -> Any:
+        """Name the op of each call of a ufunc from index ``begin`` on, which the program called itself. Return the result."""
+        for call in self.calls[begin:]:
+            if call.method == "__call__" and not call.op_name:
+                call.op_name = _op_names().get(call.function, "")
+        return result
 
     def are_integers(self, operands: tuple[TensorLike, ...]) -> bool:
         """Return whether all operands are integer scalars: NumPy warns of their overflows, unlike those of arrays."""
@@ -812,7 +823,7 @@ def _connect_trace() -> Any:
     if LOOPS is None:
         return None
     LOOPS.connect_trace(
-        Traced, Var, TracedCall, ErrorState, vars(warnings), fp_warnings.VARIABLE, is_in_try_block, np.add
+        Recorder, Traced, Var, TracedCall, ErrorState, vars(warnings), fp_warnings.VARIABLE, is_in_try_block, np.add
     )
     for name, ufunc in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide)):
         for reflected in (False, True):
@@ -867,6 +878,12 @@ _SIMPLE = frozenset({int, float, complex, bool, str, type(None), type(Ellipsis)}
 #: cache key -> whether a primitive can be recorded as the NumPy calls of its value function, with the same bits
 _TRANSPARENT: dict[object, bool] = {}
 _MAX_ENTRIES = 4096
+
+
+@functools.cache
+def _op_names() -> dict[object, str]:
+    """Return the name of the primitive of each ufunc."""
+    return {prim.value: name for name, prim in reversed(TABLE.items()) if isinstance(prim.value, np.ufunc)}
 
 
 def _is_derived(node: Node) -> bool:

@@ -135,7 +135,7 @@ def _step(call: TracedCall, indices: dict[Var, int]) -> TemplateStep:
     layouts = [(var.dtype, np.array((*var.shape, *var.array.strides), np.intp).tobytes()) for var in call.results]
     fields = (
         target, params, function, call.method, args, kwargs, call.op_name, call.pure, len(call.results), is_element, takes_arrays,
-        tuple(used), tuple(layouts),
+        tuple(used), tuple(layouts), _memory_of_result(call),
     )  # fmt: skip
     key = (function.prim, argument_key(params, type)) if type(function) is PrimitiveFunction else function
     try:
@@ -163,6 +163,34 @@ def _spec(x: Any, indices: dict[Var, int], used: list[int]) -> Any:
     if kind is dict:
         return {name: _spec(item, indices, used) for name, item in x.items()}
     return x
+
+
+def _memory_of_result(call: TracedCall) -> tuple[int, bool, bool] | None:
+    """Return where the result of a call is in the memory of its only operand, if it is a view or one element of it; else None.
+
+    Returns:
+        The offset in bytes, whether the result is a copy, and whether it is writeable.
+    """
+    found: list[Var] = []
+    collect_instances((call.args, call.kwargs), Var, found)
+    if len(found) != 1 or len(call.results) != 1:
+        return None
+    operand, result = found[0].array, call.results[0].array
+    copies = result.base is None
+    if copies and call.function is operator.getitem and not result.shape:
+        index = call.args[1]
+        items = index if type(index) is tuple else (index,)
+        if not all([type(item) is int for item in items]):
+            return None
+        view = operand[(*items, ...)]
+    elif result.size and result.base is operand[...].base:
+        view = result
+    else:
+        return None
+    if view.dtype != operand.dtype or view.dtype.hasobject:
+        return None
+    offset = view.__array_interface__["data"][0] - operand.__array_interface__["data"][0]
+    return offset, copies, bool(result.flags.writeable)
 
 
 def _output(x: Any, indices: dict[Var, int]) -> Any:

@@ -356,8 +356,9 @@ static PyObject *traced_elementwise(const Operation *self, PyObject *const *args
     int k;
     if (PyDict_GET_SIZE(params) > 0 || !self->elementwise.floating || self->elementwise.arrays_of_numbers || self->elementwise.masks) return NULL;
     for (k = 0; k < self->nin; k++) {
-        if (Py_TYPE(args[k]) == core.tensor) {
-            PyObject *array = array_of_tensor(args[k], TRACES);
+        int constant = self->constants && PyArray_CheckExact(args[k]) && PyArray_NDIM((PyArrayObject *)args[k]) > 0;
+        if (Py_TYPE(args[k]) == core.tensor || constant) {
+            PyObject *array = constant ? args[k] : array_of_tensor(args[k], TRACES);
             if (array == NULL || (dtype != NULL && dtype != PyArray_DESCR((PyArrayObject *)array))) return NULL; /* Python records casts to a common dtype */
             dtype = PyArray_DESCR((PyArrayObject *)array);
             continue;

@@ -427,7 +427,7 @@ static int has_aval(PyObject *x, PyObject *aval) {
     PyArrayObject *array = (PyArrayObject *)x;
     PyObject *shape = PyTuple_GET_ITEM(aval, 0);
     Py_ssize_t i, ndim = PyTuple_GET_SIZE(shape);
-    if (PyArray_NDIM(array) != ndim || (PyObject *)PyArray_DESCR(array) != PyTuple_GET_ITEM(aval, 1)) return 0;
+    if (x == NULL || !PyArray_CheckExact(x) || PyArray_NDIM(array) != ndim || (PyObject *)PyArray_DESCR(array) != PyTuple_GET_ITEM(aval, 1)) return 0;
     for (i = 0; i < ndim && PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) == PyArray_DIM(array, (int)i); i++) {}
     return i == ndim;
 }
@@ -435,7 +435,7 @@ static int has_aval(PyObject *x, PyObject *aval) {
 /* Steals g. As rules.rules.unbroadcast. */
 PyObject *unbroadcast(PyObject *g, PyObject *aval) {
     PyObject *shape = PyTuple_GET_ITEM(aval, 0), *dtype = PyTuple_GET_ITEM(aval, 1), *result;
-    if (PyArray_CheckExact(g) && has_aval(g, aval)) return g;
+    if (has_aval(g, aval)) return g;
     if (is_level_value(g) && same_aval(g, aval)) return g;
     result = PyArray_CheckExact(g) ? sum_rows(g, aval) : NULL;
     if (result == NULL && !PyErr_Occurred()) {
@@ -619,12 +619,12 @@ static npy_intp largest_size(const Inputs *inputs) {
     return size;
 }
 
-PyObject *trace_op_value(const Recording *r, Op *op, PyObject *const *arrays, PyObject *const *operands, int n) {
+PyObject *trace_op_value(const Recording *r, Op *op, PyObject *const *arrays, PyObject *const *operands, int n, int one_step) {
     Inputs inputs = {{NULL}, 0, -1, 0, 0};
     PyObject *values[VALUES], *traced = NULL;
     const Program *program;
     if (!op->elementwise || n != op->nin) return NULL;
-    if (add_inputs(&inputs, arrays, n) && inputs.kind >= 0 && (program = find_program(op, -1, &inputs, 0, 0, core.no_params)) != NULL && largest_size(&inputs) <= program->max_size) {
+    if (add_inputs(&inputs, arrays, n) && inputs.kind >= 0 && (program = find_program(op, -1, &inputs, 0, 0, core.no_params)) != NULL && largest_size(&inputs) <= program->max_size && (!one_step || (program->nsteps == 1 && program->steps[0].exact))) {
         memcpy(values, operands, sizeof(PyObject *) * (size_t)n);
         traced = trace_program(r, program, values, SLOT(op->prim, core.prim_name));
     }
@@ -652,12 +652,15 @@ int trace_op_rules(const Recording *r, PyObject *node, PyObject *g, PyObject *sa
         if (arrays[i] == NULL) goto end;
     }
     done = op->elementwise && nsaved == op->nsaves && add_inputs(&inputs, arrays, nsaved + 1) && inputs.kind >= 0;
+    for (i = 0; i < n && done == 1 && avals != Py_None; i++) { /* a sum over broadcast axes: the template of the whole rule has its calls */
+        if (PyTuple_GET_ITEM(edges, i) != Py_None && !has_aval(arrays[0], PyTuple_GET_ITEM(avals, i))) done = 0;
+    }
     for (i = 0; i < n && done == 1; i++) {
         const Program *program;
         if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
         program = find_program(op, (int)i, &inputs, avals != Py_None, 0, core.no_params);
         grads[i] = program == NULL || largest_size(&inputs) > program->max_size ? NULL : trace_program(r, program, values, name);
-        if (grads[i] != NULL && avals != Py_None) grads[i] = unbroadcast(grads[i], PyTuple_GET_ITEM(avals, i));
+        if (grads[i] != NULL && avals != Py_None && !has_aval(any_array_of_traced(r, grads[i]), PyTuple_GET_ITEM(avals, i))) grads[i] = unbroadcast(grads[i], PyTuple_GET_ITEM(avals, i));
         if (grads[i] == NULL) done = PyErr_Occurred() ? -1 : 0;
     }
     drop_inputs(&inputs);

@@ -10,13 +10,13 @@
 
 enum { MAX_KEY = 2048, MAX_ITEMS = 128, MAX_DEPTH = 8 };
 enum { VARS, ARRAYS, ARRAYS_ONLY }; /* fill(): Vars; arrays and NumPy scalars; arrays also for scalars */
-enum { STEP_CALL, STEP_PARAMS, STEP_FUNCTION, STEP_METHOD, STEP_ARGS, STEP_KWARGS, STEP_OP_NAME, STEP_PURE, STEP_RESULTS, STEP_ELEMENTS, STEP_ARRAYS_ONLY, STEP_USED, STEP_LAYOUTS };
+enum { STEP_CALL, STEP_PARAMS, STEP_FUNCTION, STEP_METHOD, STEP_ARGS, STEP_KWARGS, STEP_OP_NAME, STEP_PURE, STEP_RESULTS, STEP_ELEMENTS, STEP_ARRAYS_ONLY, STEP_USED, STEP_LAYOUTS, STEP_MEMORY };
 
 static PyTypeObject *item_type; /* a reference to an input or to a result of an earlier step */
 PyTypeObject *step_type;
 static Py_ssize_t item_index, step_fields;
 Py_ssize_t step_form, step_structure, step_may_raise, step_shape_only;
-static PyObject *templates, *without_overlap, *str_drop, *str_failed, *str_calls, *str_plain_var, *str_module;
+static PyObject *templates, *without_overlap, *str_drop, *str_plain_var, *str_module;
 
 /* ---- keys */
 
@@ -131,7 +131,7 @@ static PyObject *fill(const Recording *r, PyObject *spec, PyObject *const *items
         return filled;
     }
     if (PyDict_CheckExact(spec)) {
-        PyObject *name, *value, *part, *filled = PyDict_New();
+        PyObject *name, *value, *part, *filled = PyDict_GET_SIZE(spec) == 0 ? Py_NewRef(core.no_params) : PyDict_New(); /* calls without keyword arguments share a dict */
         for (i = 0; filled != NULL && PyDict_Next(spec, &i, &name, &value);) {
             part = fill(r, value, items, as);
             if (part == NULL || PyDict_SetItem(filled, name, part) < 0) Py_CLEAR(filled);
@@ -151,6 +151,22 @@ static int is_as_recorded(PyArrayObject *x, PyObject *layout) {
     return PyTuple_GET_ITEM(layout, 0) == (PyObject *)PyArray_DESCR(x) && PyBytes_GET_SIZE(PyTuple_GET_ITEM(layout, 1)) == (Py_ssize_t)(2 * n) && (n == 0 || (memcmp(expected, PyArray_DIMS(x), n) == 0 && memcmp(expected + n, PyArray_STRIDES(x), n) == 0));
 }
 
+/* Return the result of a step that is a view of its operand, or a copy of one element, without calling its function. NULL with an error */
+static PyObject *part_of_operand(const Recording *r, PyObject *step, PyObject *const *items) {
+    PyObject *memory = field(step, STEP_MEMORY), *layout = PyTuple_GET_ITEM(field(step, STEP_LAYOUTS), 0), *sizes = PyTuple_GET_ITEM(layout, 1);
+    PyArrayObject *x = (PyArrayObject *)any_array_of_traced(r, items[PyLong_AsSsize_t(PyTuple_GET_ITEM(field(step, STEP_USED), 0))]), *part;
+    char *data = x == NULL ? NULL : PyArray_BYTES(x) + PyLong_AsSsize_t(PyTuple_GET_ITEM(memory, 0));
+    int copies = PyTuple_GET_ITEM(memory, 1) == Py_True, ndim = (int)(PyBytes_GET_SIZE(sizes) / (Py_ssize_t)(2 * sizeof(npy_intp)));
+    npy_intp dims[2 * NPY_MAXDIMS];
+    if (x == NULL) return NULL;
+    memcpy(dims, PyBytes_AS_STRING(sizes), (size_t)PyBytes_GET_SIZE(sizes));
+    Py_INCREF(PyArray_DESCR(x));
+    part = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim, dims, copies ? NULL : dims + ndim, copies ? NULL : data, PyTuple_GET_ITEM(memory, 2) == Py_True ? NPY_ARRAY_WRITEABLE : 0, NULL);
+    if (part != NULL && copies) memcpy(PyArray_DATA(part), data, (size_t)PyArray_ITEMSIZE(x));
+    else if (part != NULL && PyArray_SetBaseObject(part, Py_NewRef(x)) < 0) Py_CLEAR(part);
+    return (PyObject *)part;
+}
+
 /* Call the function of a step. Return a tuple of its results; NULL where Python must decide. */
 static PyObject *compute_step(const Recording *r, PyObject *step, PyObject *const *items) {
     int as = field(step, STEP_ARRAYS_ONLY) == Py_True ? ARRAYS_ONLY : ARRAYS;
@@ -159,7 +175,8 @@ static PyObject *compute_step(const Recording *r, PyObject *step, PyObject *cons
     int is_ufunc = Py_TYPE(field(step, STEP_FUNCTION)) == &PyUFunc_Type;
     if (args != NULL && PyDict_GET_SIZE(field(step, STEP_KWARGS)) > 0 && (kwargs = fill(r, field(step, STEP_KWARGS), items, ARRAYS)) == NULL) Py_CLEAR(args);
     else if (args != NULL && PyDict_GET_SIZE(field(step, STEP_PARAMS)) > 0) kwargs = Py_NewRef(field(step, STEP_PARAMS)); /* of a primitive's value function */
-    if (args != NULL && PyDict_SetItem(r->dict, str_failed, Py_None) == 0) out = PyObject_Call(field(step, STEP_CALL), args, kwargs);
+    clear_failed(r);
+    if (args != NULL) out = PyObject_Call(field(step, STEP_CALL), args, kwargs);
     if (out != NULL && (PyTuple_Check(out) || PyList_Check(out))) parts = PySequence_Tuple(out);
     else if (out != NULL) parts = PyTuple_Pack(1, out);
     if (parts != NULL && PyTuple_GET_SIZE(parts) != n) Py_CLEAR(parts);
@@ -196,9 +213,11 @@ static PyObject *compute_step(const Recording *r, PyObject *step, PyObject *cons
 
 /* Run a step and append its call. Store its results in `results`. 1 done, 0 Python must decide */
 static int run_step(Recording *r, PyObject *step, PyObject *const *items, PyObject **results) {
-    PyObject *parts = compute_step(r, step, items), *call = NULL, *variables = NULL, *used = field(step, STEP_USED), *operands[MAX_ITEMS];
+    PyObject *part = field(step, STEP_MEMORY) == Py_None ? NULL : part_of_operand(r, step, items), *parts = part != NULL ? PyTuple_Pack(1, part) : PyErr_Occurred() ? NULL : compute_step(r, step, items);
+    PyObject *call = NULL, *variables = NULL, *used = field(step, STEP_USED), *operands[MAX_ITEMS];
     Py_ssize_t i, n = PyLong_AsSsize_t(field(step, STEP_RESULTS)), nused = PyTuple_GET_SIZE(used);
-    int plain = -1, done = 0;
+    int plain = -1, done = 0, copies = part != NULL && PyTuple_GET_ITEM(field(step, STEP_MEMORY), 1) == Py_True;
+    Py_XDECREF(part);
     if (parts == NULL) return 0;
     for (i = 0; i < nused; i++) operands[i] = items[PyLong_AsSsize_t(PyTuple_GET_ITEM(used, i))];
     call = add_call(r, field(step, STEP_FUNCTION), field(step, STEP_METHOD), fill(r, field(step, STEP_ARGS), items, VARS), fill(r, field(step, STEP_KWARGS), items, VARS), field(step, STEP_OP_NAME), field(step, STEP_PURE));
@@ -206,8 +225,8 @@ static int run_step(Recording *r, PyObject *step, PyObject *const *items, PyObje
     variables = plain < 0 ? NULL : PyTuple_New(n);
     for (i = 0; variables != NULL && i < n; i++) {
         PyObject *part = PyTuple_GET_ITEM(parts, i), *array;
-        int scalar = !PyArray_CheckExact(part);
-        array = scalar ? PyArray_FromScalar(part, NULL) : Py_NewRef(part);
+        int scalar = copies || !PyArray_CheckExact(part);
+        array = scalar && !copies ? PyArray_FromScalar(part, NULL) : Py_NewRef(part);
         results[i] = array == NULL || !is_as_recorded((PyArrayObject *)array, PyTuple_GET_ITEM(field(step, STEP_LAYOUTS), i)) ? NULL : new_result(r, array, plain, scalar, field(step, STEP_ELEMENTS) == Py_True);
         Py_XDECREF(array);
         if (results[i] == NULL) {
@@ -241,7 +260,7 @@ static PyObject *outputs_of(PyObject *spec, PyObject *const *items) {
 
 /* Run the steps of a template. NULL without an error where Python must do it: then no calls have been appended. */
 static PyObject *run_template(Recording *r, PyObject *template, Key *key) {
-    PyObject *steps = PyTuple_GET_ITEM(template, 0), *items[MAX_ITEMS], *outputs = NULL, *calls = PyDict_GetItemWithError(r->dict, str_calls);
+    PyObject *steps = PyTuple_GET_ITEM(template, 0), *items[MAX_ITEMS], *outputs = NULL, *calls = calls_of(r);
     Py_ssize_t i, begin, n = PyTuple_GET_SIZE(steps);
     int nitems = key->nitems, done = 1;
     if (calls == NULL || !PyList_CheckExact(calls)) return NULL;
@@ -355,11 +374,9 @@ static PyObject *connect_templates(PyObject *module, PyObject *args) {
         return NULL;
     }
     str_drop = PyUnicode_InternFromString("drop");
-    str_failed = PyUnicode_InternFromString("failed");
-    str_calls = PyUnicode_InternFromString("calls");
     str_plain_var = PyUnicode_InternFromString("var_of_plain");
     str_module = PyUnicode_InternFromString("__module__");
-    if (str_module == NULL || str_drop == NULL || str_failed == NULL || str_calls == NULL || str_plain_var == NULL || find_slots((PyTypeObject *)item, of_item) < 0 || find_slots((PyTypeObject *)step, of_step) < 0) return NULL;
+    if (str_module == NULL || str_drop == NULL || str_plain_var == NULL || find_slots((PyTypeObject *)item, of_item) < 0 || find_slots((PyTypeObject *)step, of_step) < 0) return NULL;
     step_type = (PyTypeObject *)Py_NewRef(step);
     item_type = (PyTypeObject *)Py_NewRef(item);
     without_overlap = Py_NewRef(function);

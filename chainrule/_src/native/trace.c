@@ -9,7 +9,7 @@
 #define NO_IMPORT_UFUNC
 #include "trace.h"
 
-static PyTypeObject *traced_type;
+static PyTypeObject *traced_type, *recorder_type;
 PyTypeObject *var_type, *call_type;
 static Py_ssize_t traced_var, traced_level, traced_plain, traced_scalar, traced_shape, traced_dtype;
 Py_ssize_t var_array, var_dtype, var_number, var_shape;
@@ -19,10 +19,15 @@ static PyTypeObject *state_type;
 static PyObject *warnings_names, *error_variable, *is_in_try_block, *one, *add;
 PyObject *method_name;
 
-/* interned names of attributes of Recorder and of the thread's state */
+/* interned names of methods of Recorder, and of attributes of the thread's state and of backward passes */
 static struct {
-    PyObject *dict, *recorder, *level, *calls, *count, *narrow, *weak, *boxed, *error_state, *sharing, *depth, *with_arrays, *op_name, *scalars, *failed, *drawing, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *drop, *overwritten, *note_holder, *saved_hooks, *watch, *filters, *shown;
+    PyObject *dict, *recorder, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *drop, *note_holder, *saved_hooks, *watch, *filters, *shown;
 } attribute_names;
+
+/* the offsets of the slots of Recorder, by attribute */
+static struct {
+    Py_ssize_t level, calls, count, narrow, weak, boxed, error_state, sharing, depth, with_arrays, op_name, scalars, failed, drawing, overwritten;
+} slots;
 
 /* ---- the recorder of this thread */
 
@@ -30,12 +35,9 @@ static PyObject *state_of_thread(void) { return PyObject_GetAttr(core.local, att
 
 static int is_absent(PyObject *x) { return x == NULL || x == Py_None; }
 
-/* Borrow an attribute of the recorder; NULL without an error where it is missing. */
-static PyObject *attribute(const Recording *r, PyObject *name) { return PyDict_GetItemWithError(r->dict, name); }
-
 /* Whether NumPy's error state and the warning filters are those from the beginning of the trace. */
 static int has_first_error_state(const Recording *r) {
-    PyObject *state = attribute(r, attribute_names.error_state), *current = NULL;
+    PyObject *state = SLOT(r->recorder, slots.error_state), *current = NULL;
     int same = -1;
     if (state == NULL || Py_TYPE(state) != state_type || error_variable == Py_None) return 0;
     if (PyDict_GetItemWithError(warnings_names, attribute_names.filters) != SLOT(state, state_filters) || PyDict_GetItemWithError(warnings_names, attribute_names.shown) != SLOT(state, state_show_function)) return 0;
@@ -54,27 +56,22 @@ static int has_first_error_state(const Recording *r) {
 
 /* Whether nothing about this call needs Python's recorder: no arrays of objects, no random draws. */
 static int is_simple(const Recording *r) {
-    PyObject *boxed = attribute(r, attribute_names.boxed);
+    PyObject *boxed = SLOT(r->recorder, slots.boxed);
     if (boxed == NULL || !PyDict_Check(boxed) || PyDict_GET_SIZE(boxed) > 0) return 0;
-    return attribute(r, attribute_names.drawing) == Py_False ? has_first_error_state(r) : 0;
+    return SLOT(r->recorder, slots.drawing) == Py_False ? has_first_error_state(r) : 0;
 }
 
 static int open_recorder(Recording *r, PyObject *recorder) {
     r->location = current_frame;
+    r->recorder = r->level = NULL;
+    if (!PyObject_TypeCheck(recorder, recorder_type)) return 0;
     r->recorder = Py_NewRef(recorder);
-    r->dict = PyObject_GenericGetDict(recorder, NULL);
-    r->level = r->dict == NULL ? NULL : attribute(r, attribute_names.level);
-    if (r->level == NULL) {
-        close_recording(r);
-        return PyErr_Occurred() ? -1 : 0;
-    }
-    Py_INCREF(r->level);
-    return 1;
+    r->level = Py_XNewRef(SLOT(recorder, slots.level));
+    return r->level != NULL;
 }
 
 void close_recording(Recording *r) {
     Py_CLEAR(r->recorder);
-    Py_CLEAR(r->dict);
     Py_CLEAR(r->level);
 }
 
@@ -87,7 +84,7 @@ static int open_recorder_of(Recording *r, PyObject *state) {
 int open_recording(Recording *r) {
     PyObject *state, *hooks, *mode;
     int usual, found = 0;
-    *r = (Recording){NULL, NULL, NULL, current_frame};
+    *r = (Recording){NULL, NULL, current_frame};
     if (traced_type == NULL) return 0;
     state = state_of_thread();
     if (state == NULL) return -1;
@@ -100,7 +97,7 @@ int open_recording(Recording *r) {
     }
     Py_DECREF(state);
     if (found > 0) {
-        PyObject *op_name = attribute(r, attribute_names.op_name);
+        PyObject *op_name = SLOT(r->recorder, slots.op_name);
         found = op_name != NULL && PyUnicode_Check(op_name) && PyUnicode_GET_LENGTH(op_name) == 0 ? is_simple(r) : 0;
     }
     if (found <= 0) close_recording(r);
@@ -113,7 +110,7 @@ int is_traced(PyObject *x) { return traced_type != NULL && Py_TYPE(x) == traced_
 
 /* Whether Python code sees the array of a Var as a Python float, or may do so. */
 static int is_python_float(const Recording *r, PyObject *var) {
-    PyObject *weak = attribute(r, attribute_names.weak);
+    PyObject *weak = SLOT(r->recorder, slots.weak);
     return weak == NULL || !PySet_Check(weak) || (PySet_GET_SIZE(weak) > 0 && PySet_Contains(weak, SLOT(var, var_number)) != 0);
 }
 
@@ -138,19 +135,17 @@ PyObject *array_of_tensor(PyObject *tensor, int mode) {
 }
 
 static PyObject *new_var(const Recording *r, PyObject *array) {
-    PyObject *count = attribute(r, attribute_names.count), *number, *var;
+    PyObject *count = SLOT(r->recorder, slots.count), *number, *var;
     char kind = PyArray_DESCR((PyArrayObject *)array)->type;
     if (count == NULL) return NULL;
     number = PyNumber_Add(count, one);
-    if (number == NULL || PyDict_SetItem(r->dict, attribute_names.count, number) < 0 || ((kind == 'e' || kind == 'f' || kind == 'F') && PyDict_SetItem(r->dict, attribute_names.narrow, Py_True) < 0)) {
+    var = number == NULL ? NULL : var_type->tp_alloc(var_type, 0);
+    if (var == NULL) {
         Py_XDECREF(number);
         return NULL;
     }
-    var = var_type->tp_alloc(var_type, 0);
-    if (var == NULL) {
-        Py_DECREF(number);
-        return NULL;
-    }
+    Py_XSETREF(SLOT(r->recorder, slots.count), Py_NewRef(number));
+    if (kind == 'e' || kind == 'f' || kind == 'F') Py_XSETREF(SLOT(r->recorder, slots.narrow), Py_NewRef(Py_True));
     SLOT(var, var_number) = number;
     SLOT(var, var_array) = Py_NewRef(array);
     SLOT(var, var_dtype) = Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array));
@@ -173,13 +168,15 @@ static PyObject *new_traced(const Recording *r, PyObject *var, int plain, int sc
 
 /* Whether plain code would compute with plain arrays here, as Recorder.append_call checks: 1, 0, -1 error. */
 int is_plain_call(const Recording *r, PyObject *const *operands, Py_ssize_t n) {
-    PyObject *depth = attribute(r, attribute_names.depth), *state = state_of_thread(), *plain;
+    PyObject *depth = SLOT(r->recorder, slots.depth), *state, *plain;
     Py_ssize_t i;
     int found = 0, sweeping;
+    if (SLOT(r->recorder, slots.with_arrays) == Py_True) return 0;
+    state = state_of_thread();
     if (state == NULL) return -1;
     sweeping = !PyDict_Check(state) || !is_absent(PyDict_GetItemWithError(state, attribute_names.sweep));
     Py_DECREF(state);
-    if (sweeping || attribute(r, attribute_names.with_arrays) == Py_True) return PyErr_Occurred() ? -1 : 0;
+    if (sweeping) return PyErr_Occurred() ? -1 : 0;
     if ((depth == NULL || !PyLong_Check(depth) || PyLong_AsLong(depth) == 0)) {
         plain = PyObject_GetAttr(r->recorder, attribute_names.plain);
         found = plain == NULL ? -1 : PyObject_IsTrue(plain);
@@ -202,7 +199,7 @@ static PyObject *argument(const Recording *r, PyObject *x) {
 }
 
 PyObject *add_call(const Recording *r, PyObject *function, PyObject *method, PyObject *args, PyObject *kwargs, PyObject *op_name, PyObject *pure) {
-    PyObject *calls = attribute(r, attribute_names.calls), *call, *code, *kept = NULL;
+    PyObject *calls = SLOT(r->recorder, slots.calls), *call, *code, *kept = NULL;
     int done;
     if (args == NULL || kwargs == NULL || calls == NULL || !PyList_CheckExact(calls)) {
         Py_XDECREF(args);
@@ -241,7 +238,7 @@ PyObject *add_call(const Recording *r, PyObject *function, PyObject *method, PyO
 }
 
 PyObject *new_result(const Recording *r, PyObject *array, int plain, int scalar, int element) {
-    PyObject *scalars = attribute(r, attribute_names.scalars), *var, *traced;
+    PyObject *scalars = SLOT(r->recorder, slots.scalars), *var, *traced;
     if (scalars == NULL || !PySet_Check(scalars)) return NULL;
     Py_INCREF(scalars);
     var = new_var(r, array);
@@ -271,7 +268,7 @@ PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *ope
         else PyTuple_SET_ITEM(args, i, part);
     }
     if (args == NULL) return NULL;
-    call = add_call(r, function, method_name, args, PyDict_New(), op_name, Py_True);
+    call = add_call(r, function, method_name, args, Py_NewRef(core.no_params), op_name, Py_True);
     if (call == NULL) return NULL;
     plain = is_plain_call(r, operands, n);
     if (plain >= 0) traced = new_result(r, array, plain, scalar, 0);
@@ -280,8 +277,10 @@ PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *ope
     return traced;
 }
 
+PyObject *calls_of(const Recording *r) { return SLOT(r->recorder, slots.calls); }
+
 Py_ssize_t count_calls(const Recording *r) {
-    PyObject *calls = attribute(r, attribute_names.calls);
+    PyObject *calls = calls_of(r);
     return calls == NULL || !PyList_CheckExact(calls) ? -1 : PyList_GET_SIZE(calls);
 }
 
@@ -310,7 +309,7 @@ void truncate_trace(Py_ssize_t begin) {
 }
 
 int note_holder(const Recording *r, PyObject *tensor, PyObject *array) {
-    PyObject *sharing = attribute(r, attribute_names.sharing), *key, *ref = PyWeakref_NewRef(tensor, NULL), *list;
+    PyObject *sharing = SLOT(r->recorder, slots.sharing), *key, *ref = PyWeakref_NewRef(tensor, NULL), *list;
     int done = -1;
     while (PyArray_BASE((PyArrayObject *)array) != NULL) {
         array = PyArray_BASE((PyArrayObject *)array);
@@ -335,7 +334,40 @@ int note_holder(const Recording *r, PyObject *tensor, PyObject *array) {
     return done;
 }
 
+void clear_failed(const Recording *r) { Py_XSETREF(SLOT(r->recorder, slots.failed), Py_NewRef(Py_None)); }
+
 /* ---- ufuncs */
+
+enum { FUNCTIONS = 64 };
+static Function functions[FUNCTIONS]; /* a hash table of ufuncs whose kernels were looked up */
+
+/* Borrow the kernels of a ufunc; NULL if it has none, or with an error. */
+static const Function *kernels_of(PyObject *ufunc, int nin) {
+    Function *function = &functions[((size_t)ufunc >> 5) % FUNCTIONS], old = *function;
+    if (function->value != ufunc) {
+        read_function(function, ufunc, nin);
+        clear_function(&old);
+    }
+    return function->ufunc == NULL || PyErr_Occurred() ? NULL : function;
+}
+
+/* Call the kernel of a ufunc on traced arrays of one dtype, float or double, and numbers, as eager code does. NULL without an error: call NumPy. */
+static PyObject *run_kernel(const Recording *r, PyObject *ufunc, PyObject *const *operands, Py_ssize_t n) {
+    PyObject *arrays[2];
+    const Function *function;
+    Py_ssize_t i;
+    int kind = -1;
+    if (n > 2) return NULL;
+    for (i = 0; i < n; i++) {
+        int own = -1;
+        arrays[i] = is_number(operands[i]) ? operands[i] : any_array_of_traced(r, operands[i]);
+        if (arrays[i] == NULL || (arrays[i] != operands[i] && ((own = kind_of(arrays[i])) < 0 || (kind >= 0 && kind != own)))) return NULL;
+        if (own >= 0) kind = own;
+    }
+    if (kind < 0) return NULL;
+    function = kernels_of(ufunc, (int)n);
+    return function == NULL || function->kernels[kind].fn == NULL ? NULL : apply_function(function, (int)n, arrays, 0);
+}
 
 /* Call a ufunc and append the call. NULL without an error where Recorder.call must do it. */
 PyObject *call_traced_ufunc(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name) {
@@ -344,6 +376,14 @@ PyObject *call_traced_ufunc(const Recording *r, PyObject *function, PyObject *co
     Py_ssize_t i;
     int scalar;
     if (n < 1 || n > 3 || ufunc->nin != (int)n || ufunc->nout != 1) return NULL;
+    clear_failed(r);
+    out = run_kernel(r, function, operands, n);
+    if (out != NULL) {
+        traced = note_call(r, function, operands, n, op_name, out, PyArray_NDIM((PyArrayObject *)out) == 0); /* NumPy returns a scalar for 0-d operands */
+        Py_DECREF(out);
+        return traced;
+    }
+    PyErr_Clear(); /* the call below raises it again */
     for (i = 0; i < n; i++) {
         PyObject *x = operands[i], *array;
         raw_operands[i] = NULL;
@@ -357,8 +397,7 @@ PyObject *call_traced_ufunc(const Recording *r, PyObject *function, PyObject *co
         if (raw_operands[i] == NULL) break;
     }
     if (i == n) {
-        PyDict_SetItem(r->dict, attribute_names.failed, Py_None);
-        out = PyErr_Occurred() ? NULL : PyObject_Vectorcall(function, raw_operands, (size_t)n, NULL);
+        out = PyObject_Vectorcall(function, raw_operands, (size_t)n, NULL);
         if (out == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Recorder.call calls it again, and handles the exception */
         if (out != NULL && (PyArray_CheckExact(out) || PyArray_CheckScalar(out))) {
             scalar = !PyArray_CheckExact(out);
@@ -390,7 +429,7 @@ PyObject *trace_program(const Recording *r, const Program *program, PyObject **v
     return result;
 }
 
-PyObject *current_op_name(const Recording *r) { return Py_XNewRef(attribute(r, attribute_names.op_name)); }
+PyObject *current_op_name(const Recording *r) { return Py_XNewRef(SLOT(r->recorder, slots.op_name)); }
 
 PyObject *as_tensor_data(const Recording *r, PyObject *traced) {
     PyObject *array;
@@ -446,7 +485,7 @@ int trace_rules(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, P
     if (!core.enabled || !PyTuple_CheckExact(saved) || n > MAX_RULE_OPERANDS) return 0;
     done = open_recording(&r);
     if (done <= 0) return done;
-    overwritten = attribute(&r, attribute_names.overwritten);
+    overwritten = SLOT(r.recorder, slots.overwritten);
     if (overwritten == NULL || !PyDict_CheckExact(overwritten) || (PyDict_GET_SIZE(overwritten) > 0 && PyTuple_GET_SIZE(saved) > 0)) { /* CapturedArrays.check_saved */
         close_recording(&r);
         return PyErr_Occurred() ? -1 : 0;
@@ -552,7 +591,7 @@ static int intern_attribute_names(void) {
     static const struct {
         PyObject **name;
         const char *text;
-    } all[] = {{&attribute_names.dict, "__dict__"}, {&attribute_names.recorder, "recorder"}, {&attribute_names.level, "level"}, {&attribute_names.calls, "calls"}, {&attribute_names.count, "_count"}, {&attribute_names.narrow, "narrow"}, {&attribute_names.weak, "weak"}, {&attribute_names.boxed, "boxed"}, {&attribute_names.error_state, "_error_state"}, {&attribute_names.sharing, "sharing"}, {&attribute_names.depth, "depth"}, {&attribute_names.with_arrays, "with_arrays"}, {&attribute_names.op_name, "_op_name"}, {&attribute_names.scalars, "scalars"}, {&attribute_names.failed, "failed"}, {&attribute_names.drawing, "_drawing"}, {&attribute_names.plain, "plain"}, {&attribute_names.code, "code"}, {&attribute_names.lasti, "lasti"}, {&attribute_names.changed, "changed"}, {&attribute_names.var_of_plain, "var_of_plain"}, {&attribute_names.sweep, "sweep"}, {&attribute_names.mode, "mode"}, {&attribute_names.drop, "drop"}, {&attribute_names.overwritten, "overwritten"}, {&attribute_names.note_holder, "note_holder"}, {&attribute_names.saved_hooks, "saved_hooks"}, {&attribute_names.watch, "watch"}, {&attribute_names.filters, "filters"}, {&attribute_names.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
+    } all[] = {{&attribute_names.dict, "__dict__"}, {&attribute_names.recorder, "recorder"}, {&attribute_names.plain, "plain"}, {&attribute_names.code, "code"}, {&attribute_names.lasti, "lasti"}, {&attribute_names.changed, "changed"}, {&attribute_names.var_of_plain, "var_of_plain"}, {&attribute_names.sweep, "sweep"}, {&attribute_names.mode, "mode"}, {&attribute_names.drop, "drop"}, {&attribute_names.note_holder, "note_holder"}, {&attribute_names.saved_hooks, "saved_hooks"}, {&attribute_names.watch, "watch"}, {&attribute_names.filters, "filters"}, {&attribute_names.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
     size_t i;
     for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if ((*all[i].name = PyUnicode_InternFromString(all[i].text)) == NULL) return -1;
@@ -560,21 +599,22 @@ static int intern_attribute_names(void) {
     return 0;
 }
 
-/* connect_trace(Traced, Var, TracedCall, ErrorState, vars(warnings), error_variable, is_in_try_block, np.add): set the classes and functions of a trace */
+/* connect_trace(Recorder, Traced, Var, TracedCall, ErrorState, vars(warnings), error_variable, is_in_try_block, np.add): set the classes and functions of a trace */
 static PyObject *connect_trace(PyObject *module, PyObject *args) {
     static const SlotOffset of_traced[] = {{"var", &traced_var}, {"level", &traced_level}, {"plain", &traced_plain}, {"scalar", &traced_scalar}, {"shape", &traced_shape}, {"dtype", &traced_dtype}, {NULL, NULL}};
     static const SlotOffset of_var[] = {{"array", &var_array}, {"dtype", &var_dtype}, {"number", &var_number}, {"shape", &var_shape}, {NULL, NULL}};
     static const SlotOffset of_call[] = {{"function", &call_function}, {"method", &call_method}, {"args", &call_args}, {"kwargs", &call_kwargs}, {"results", &call_results}, {"op_name", &call_op_name}, {"code", &call_code}, {"lasti", &call_lasti}, {"pure", &call_pure}, {"kept", &call_kept}, {"step", &call_step}, {NULL, NULL}};
     static const SlotOffset of_state[] = {{"exceptions_handled", &state_exceptions_handled}, {"_filters", &state_filters}, {"_show_function", &state_show_function}, {"_unchanged_value", &state_unchanged_value}, {NULL, NULL}};
-    PyObject *traced, *var, *call, *state, *names, *variable, *tried, *sum;
+    static const SlotOffset of_recorder[] = {{"level", &slots.level}, {"calls", &slots.calls}, {"_count", &slots.count}, {"narrow", &slots.narrow}, {"weak", &slots.weak}, {"boxed", &slots.boxed}, {"_error_state", &slots.error_state}, {"sharing", &slots.sharing}, {"depth", &slots.depth}, {"with_arrays", &slots.with_arrays}, {"_op_name", &slots.op_name}, {"scalars", &slots.scalars}, {"failed", &slots.failed}, {"_drawing", &slots.drawing}, {"overwritten", &slots.overwritten}, {NULL, NULL}};
+    PyObject *recorder, *traced, *var, *call, *state, *names, *variable, *tried, *sum;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!OOO!", &PyType_Type, &traced, &PyType_Type, &var, &PyType_Type, &call, &PyType_Type, &state, &PyDict_Type, &names, &variable, &tried, &PyUFunc_Type, &sum)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!OOO!", &PyType_Type, &recorder, &PyType_Type, &traced, &PyType_Type, &var, &PyType_Type, &call, &PyType_Type, &state, &PyDict_Type, &names, &variable, &tried, &PyUFunc_Type, &sum)) return NULL;
     if (traced_type != NULL || (variable != Py_None && !PyContextVar_CheckExact(variable))) {
         PyErr_SetString(PyExc_TypeError, "connect_trace takes classes, names, a context variable and a function, once");
         return NULL;
     }
     one = PyLong_FromLong(1);
-    if (one == NULL || intern_attribute_names() < 0 || find_slots((PyTypeObject *)traced, of_traced) < 0 || find_slots((PyTypeObject *)var, of_var) < 0 || find_slots((PyTypeObject *)call, of_call) < 0 || find_slots((PyTypeObject *)state, of_state) < 0) return NULL;
+    if (one == NULL || intern_attribute_names() < 0 || find_slots((PyTypeObject *)traced, of_traced) < 0 || find_slots((PyTypeObject *)var, of_var) < 0 || find_slots((PyTypeObject *)call, of_call) < 0 || find_slots((PyTypeObject *)state, of_state) < 0 || find_slots((PyTypeObject *)recorder, of_recorder) < 0) return NULL;
     warnings_names = Py_NewRef(names);
     error_variable = Py_NewRef(variable);
     is_in_try_block = Py_NewRef(tried);
@@ -582,12 +622,13 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
     var_type = (PyTypeObject *)Py_NewRef(var);
     call_type = (PyTypeObject *)Py_NewRef(call);
     state_type = (PyTypeObject *)Py_NewRef(state);
+    recorder_type = (PyTypeObject *)Py_NewRef(recorder);
     traced_type = (PyTypeObject *)Py_NewRef(traced);
     Py_RETURN_NONE;
 }
 
 PyMethodDef trace_functions[] = {
-    {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Traced, Var, TracedCall, ErrorState, names, variable, is_in_try_block, add): set the classes and functions of a trace"},
+    {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Recorder, Traced, Var, TracedCall, ErrorState, names, variable, is_in_try_block, add): set the classes and functions of a trace"},
     {"trace_ufunc", (PyCFunction)(void (*)(void))trace_ufunc, METH_FASTCALL, "trace_ufunc(recorder, ufunc, operands, op_name): call a ufunc on traced values and append the call"},
     {"trace_sum", (PyCFunction)(void (*)(void))trace_sum, METH_FASTCALL, "trace_sum(x, y, pass): add two cotangents"},
     {"traced_operator", traced_operator, METH_VARARGS, "traced_operator(python, ufunc, reflected): a binary operator of Traced"},

@@ -5,9 +5,9 @@
 
 #include "eager.h"
 
-/* the recorder of this thread, its attributes and its level; owned until close_recording(). location: the source location of its calls */
+/* the recorder of this thread and its level; owned until close_recording(). location: the source location of its calls */
 typedef struct {
-    PyObject *recorder, *dict, *level;
+    PyObject *recorder, *level;
     SourceLocation location;
 } Recording;
 
@@ -23,6 +23,8 @@ PyObject *trace_program(const Recording *recording, const Program *program, PyOb
 PyObject *call_traced_ufunc(const Recording *recording, PyObject *ufunc, PyObject *const *operands, Py_ssize_t n, PyObject *op_name);
 Py_ssize_t count_calls(const Recording *recording);               /* the number of calls in the trace; -1 error */
 void drop_calls(const Recording *recording, Py_ssize_t begin);    /* remove the calls from an index on: Recorder.drop */
+PyObject *calls_of(const Recording *recording);                   /* borrowed: the list of calls */
+void clear_failed(const Recording *recording);                    /* before a call of a function: no exception yet */
 /* Append a call without results; steals args and kwargs, which may be NULL with an error. */
 PyObject *add_call(const Recording *recording, PyObject *function, PyObject *method, PyObject *args, PyObject *kwargs, PyObject *op_name, PyObject *pure);
 /* A new Traced of a call's result. element: a 0-d array is a NumPy scalar in eager code */
@@ -42,8 +44,9 @@ void unlocate(Recording *recording);
 PyObject *current_op_name(const Recording *recording);                  /* a new reference: the operation that a rule is called for, or "" */
 PyObject *as_tensor_data(const Recording *recording, PyObject *traced); /* steals `traced`; converts a NumPy scalar to a 0-d array */
 PyObject *any_array_of_traced(const Recording *recording, PyObject *x); /* borrowed: as array_of_traced, also of NumPy's scalars */
-/* primitive.c: the value of an op that is not a ufunc, and the gradients of a node's operands (1 done, 0 Python must do it, -1 error) */
-PyObject *trace_op_value(const Recording *recording, Op *op, PyObject *const *arrays, PyObject *const *operands, int n);
+/* primitive.c: the value of an op that is not a ufunc (one_step: only if it is one correctly rounded ufunc), and the gradients of a node's
+   operands (1 done, 0 Python must do it, -1 error) */
+PyObject *trace_op_value(const Recording *recording, Op *op, PyObject *const *arrays, PyObject *const *operands, int n, int one_step);
 int trace_op_rules(const Recording *recording, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
 /* Note that a tensor holds an array: CapturedArrays.note_holder. */
 int note_holder(const Recording *recording, PyObject *tensor, PyObject *array);

@@ -22,16 +22,23 @@ static void release_operands(TracedOperands *operands) {
     }
 }
 
-/* Read the operands. 0, with or without an error, where Python must do it. */
-static int read_operands(const Recording *r, PyObject *const *args, Py_ssize_t n, TracedOperands *operands) {
+/* Whether an op may have the bits of the operator that NumPy applies to plain arrays: for other ufuncs of two operands, such as power, they may differ. */
+static int is_same_on_arrays(const Op *op, PyObject *params) {
+    if (PyDict_GET_SIZE(params) > 0 || op->value.gives_mask) return 0;
+    return op->value.ufunc == NULL ? op->elementwise && op->nin == 2 : op->nin == 1 || op->value.exact;
+}
+
+/* Read the operands. unrecorded: also if none of them has an edge. 0, with or without an error, where Python must do it. */
+static int read_operands(const Recording *r, PyObject *const *args, Py_ssize_t n, int unrecorded, TracedOperands *operands) {
     static PyObject *traced_name;
     Py_ssize_t i;
-    int same = 1;
+    int same = 1, readable = unrecorded;
     operands->count = operands->recorded = operands->tensors = 0;
     operands->dtype = NULL;
     if (traced_name == NULL && (traced_name = PyUnicode_InternFromString("traced")) == NULL) return 0;
     for (i = 0; i < n && !operands->recorded; i++) operands->recorded = Py_TYPE(args[i]) == core.tensor && SLOT(args[i], core.edge) != NULL && SLOT(args[i], core.edge) != Py_None;
-    for (i = 0; i < n && operands->recorded; i++) { /* Recorder.traced adds an array to the inputs of the trace, so it is called for recorded operations only */
+    readable |= operands->recorded;
+    for (i = 0; i < n && readable; i++) { /* Recorder.traced adds an array to the inputs of the trace, so it is called only if the operation is appended here */
         PyObject *raw = args[i], *array = raw, *edge = Py_None;
         if (Py_TYPE(args[i]) == core.tensor) {
             raw = SLOT(args[i], core.raw);
@@ -59,7 +66,7 @@ static int read_operands(const Recording *r, PyObject *const *args, Py_ssize_t n
         operands->count++;
     }
     if (!same) operands->dtype = NULL;
-    return operands->recorded;
+    return readable && (operands->recorded || (operands->dtype != NULL && operands->tensors > 0));
 }
 
 /* Compute the value of an op and append its calls. Return a traced value; NULL where Python must do it. */
@@ -75,6 +82,11 @@ static PyObject *traced_value(Recording *r, Op *op, PyObject *prim, const Traced
         return value;
     }
     if (enter_error_state(&token) < 0) return NULL;
+    if (!operands->recorded) { /* such as a number minus an array */
+        value = trace_op_value(r, op, operands->arrays, operands->raw, n, 1);
+        leave_error_state(token);
+        return value;
+    }
     if (op->value.ufunc != NULL && PyDict_GET_SIZE(params) == 0) {
         value = call_traced_ufunc(r, op->value.ufunc, operands->raw, n, name);
     } else if ((items = PyList_New(n)) != NULL) { /* a list, as in tape.dispatch.record: the key of a template has the type */
@@ -82,7 +94,7 @@ static PyObject *traced_value(Recording *r, Op *op, PyObject *prim, const Traced
         value = template_of_value(r, prim, items, params);
         Py_DECREF(items);
     }
-    if (value == NULL && !PyErr_Occurred() && op->elementwise && operands->dtype != NULL && PyDict_GET_SIZE(params) == 0) value = trace_op_value(r, op, operands->arrays, operands->raw, n);
+    if (value == NULL && !PyErr_Occurred() && op->elementwise && operands->dtype != NULL && PyDict_GET_SIZE(params) == 0) value = trace_op_value(r, op, operands->arrays, operands->raw, n, 0);
     leave_error_state(token);
     return value;
 }
@@ -95,13 +107,14 @@ PyObject *record_traced(Op *op, PyObject *prim, PyObject *const *args, Py_ssize_
     operands.count = 0;
     if (!op->records || SLOT(prim, core.prim_pullback) == NULL || SLOT(prim, core.prim_listed) != Py_True || open_recording(&r) <= 0) return NULL;
     begin = count_calls(&r);
-    if (begin >= 0 && read_operands(&r, args, n, &operands) && (op->variadic ? operands.tensors == n : op->nin == n)) value = traced_value(&r, op, prim, &operands, params);
+    if (begin >= 0 && read_operands(&r, args, n, is_same_on_arrays(op, params), &operands) && (op->variadic ? operands.tensors == n : op->nin == n)) value = traced_value(&r, op, prim, &operands, params);
     if (value == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python computes it again, and handles the exception */
     if (value != NULL && !is_traced(value)) Py_CLEAR(value); /* several results */
     if (value != NULL) value = as_tensor_data(&r, value);
     array = value == NULL ? NULL : array_of_traced(&r, value);
     if (kind_of(array) >= 0) {
-        output = new_tensor(Py_NewRef(value), node_of(op, prim, (NodeOperands){operands.raw, operands.edges, operands.arrays, n, 0}, params, value, array, current_frame), NULL);
+        if (operands.recorded) output = new_tensor(Py_NewRef(value), node_of(op, prim, (NodeOperands){operands.raw, operands.edges, operands.arrays, n, 0}, params, value, array, current_frame), NULL);
+        else output = unrecorded_result(Py_NewRef(value), prim, args, n, RECORDS, current_frame);
         if (output != NULL && op->view && views && view_of(output, args[0], prim, params, RECORDS) < 0) Py_CLEAR(output);
         if (output != NULL && note_holder(&r, output, array) < 0) Py_CLEAR(output);
     }
