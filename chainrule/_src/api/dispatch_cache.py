@@ -117,7 +117,7 @@ def make_entry(
 
 def call_with_arrays(operation: AnyFunction, args: tuple[object, ...], names: tuple[str, ...] | None) -> None:
     """Call an operation with arrays instead of traced values, outside of their trace. It stores the entry of the call."""
-    args = _map_tensors(_without_trace, args)
+    args = _map_tensors(functools.cache(_without_trace), args)  # operands that are one tensor stay one
     count = len(args) - len(names or ())
     with np.errstate(all="ignore"):
         operation(*args[:count], **dict(zip(names or (), args[count:], strict=True)))

@@ -647,7 +647,7 @@ static PyObject *cached_call(const Operation *self, PyObject *const *args, Py_ss
     if (read_arguments(self, &call, args, nargs, kwnames, mode)) {
         int is_due = find_entry(self->cached.cache, &call, &entry) || (entry == NULL && !self->arrays); /* an entry of a function of Arrays needs a second run, so it is made at the second call */
         if (is_due && mode == TRACES) {
-            if (store_in_trace(self, args, nargs, kwnames) == 0) find_entry(self->cached.cache, &call, &entry);
+            if (store_in_trace(self, args, nargs, kwnames) == 0 && find_entry(self->cached.cache, &call, &entry)) store_entry(self->cached.cache, &call, Py_None); /* the call had another key */
             is_due = 0;
         }
         if (entry != NULL && PyTuple_CheckExact(entry)) output = replay(entry, call.operands, call.noperands, mode);

@@ -24,7 +24,7 @@ static void release_operands(TracedOperands *operands) {
 
 /* Whether an op may have the bits of the operator that NumPy applies to plain arrays: for other ufuncs of two operands, such as power, they may differ. */
 static int is_same_on_arrays(const Op *op, PyObject *params) {
-    if (PyDict_GET_SIZE(params) > 0 || op->value.gives_mask) return 0;
+    if (PyDict_GET_SIZE(params) > 0) return 0;
     return op->value.ufunc == NULL ? op->elementwise && op->nin == 2 : op->nin == 1 || op->value.exact;
 }
 
@@ -44,7 +44,7 @@ static int read_operands(const Recording *r, PyObject *const *args, Py_ssize_t n
             raw = SLOT(args[i], core.raw);
             edge = SLOT(args[i], core.edge);
             array = raw == NULL ? NULL : array_of_traced(r, raw);
-            if (array == NULL || edge == NULL || kind_of(array) < 0) return 0;
+            if (array == NULL || edge == NULL || (kind_of(array) < 0 && (edge != Py_None || !is_constant(array)))) return 0;
             operands->tensors++;
             Py_INCREF(raw);
         } else if (kind_of(raw) >= 0) { /* as Recorder.lift_all */
@@ -57,7 +57,7 @@ static int read_operands(const Recording *r, PyObject *const *args, Py_ssize_t n
         }
         if (PyArray_CheckExact(array)) {
             PyArray_Descr *dtype = PyArray_DESCR((PyArrayObject *)array);
-            same = same && (operands->dtype == NULL || operands->dtype == dtype);
+            same = same && kind_of(array) >= 0 && (operands->dtype == NULL || operands->dtype == dtype);
             operands->dtype = dtype;
         }
         operands->raw[i] = raw;
@@ -75,7 +75,6 @@ static PyObject *traced_value(Recording *r, Op *op, PyObject *prim, const Traced
     PyObject *name = SLOT(prim, core.prim_name), *array, *value = NULL, *token, *items;
     Py_ssize_t i;
     if (op->value.ufunc != NULL && PyDict_GET_SIZE(params) == 0 && operands->dtype != NULL) {
-        if (op->value.gives_mask) return NULL;
         array = op_value(op, operands->arrays, n, params);
         if (array != NULL && PyArray_CheckExact(array)) value = note_call(r, op->value.ufunc, operands->raw, n, name, array, PyArray_NDIM((PyArrayObject *)array) == 0); /* NumPy's ufunc returns a scalar for 0-d operands */
         Py_XDECREF(array);
@@ -104,16 +103,17 @@ PyObject *record_traced(Op *op, PyObject *prim, PyObject *const *args, Py_ssize_
     Recording r;
     PyObject *value = NULL, *array, *output = NULL;
     Py_ssize_t begin;
+    int comparison = op->value.gives_mask && op->value.exact && op->nin == 2;
     operands.count = 0;
-    if (!op->records || SLOT(prim, core.prim_pullback) == NULL || SLOT(prim, core.prim_listed) != Py_True || open_recording(&r) <= 0) return NULL;
+    if ((!comparison && (!op->records || SLOT(prim, core.prim_pullback) == NULL)) || SLOT(prim, core.prim_listed) != Py_True || open_recording(&r) <= 0) return NULL;
     begin = count_calls(&r);
     if (begin >= 0 && read_operands(&r, args, n, is_same_on_arrays(op, params), &operands) && (op->variadic ? operands.tensors == n : op->nin == n)) value = traced_value(&r, op, prim, &operands, params);
     if (value == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python computes it again, and handles the exception */
     if (value != NULL && !is_traced(value)) Py_CLEAR(value); /* several results */
     if (value != NULL) value = as_tensor_data(&r, value);
     array = value == NULL ? NULL : array_of_traced(&r, value);
-    if (kind_of(array) >= 0) {
-        if (operands.recorded) output = new_tensor(Py_NewRef(value), node_of(op, prim, (NodeOperands){operands.raw, operands.edges, operands.arrays, n, 0}, params, value, array, current_frame), NULL);
+    if (array != NULL && (comparison ? is_mask(array) : kind_of(array) >= 0)) {
+        if (operands.recorded && !comparison) output = new_tensor(Py_NewRef(value), node_of(op, prim, (NodeOperands){operands.raw, operands.edges, operands.arrays, n, 0}, params, value, array, current_frame), NULL);
         else output = unrecorded_result(Py_NewRef(value), prim, args, n, RECORDS, current_frame);
         if (output != NULL && op->view && views && view_of(output, args[0], prim, params, RECORDS) < 0) Py_CLEAR(output);
         if (output != NULL && note_holder(&r, output, array) < 0) Py_CLEAR(output);

@@ -211,22 +211,6 @@ FAST[np.matmul] = BY_UFUNC[np.matmul, False] = with_fast_path(
 )
 
 
-def _fast_comparison(ufunc: np.ufunc) -> Callable[[AnyArray, AnyArray], AnyArray]:
-    def call(x: AnyArray, y: AnyArray) -> Array:
-        left = x._tensor._raw if type(x) is Array else x
-        right = y._tensor._raw if type(y) is Array else y
-        if type(left) in _PLAIN and type(right) in _PLAIN:
-            tensor = wrap(np.asarray(ufunc(left, right)))
-            sources = tuple([z._tensor for z in (x, y) if type(z) is Array and z._tensor._edge is not None])
-            if sources:
-                tensor._cut = errors.Cut(UFUNCS[ufunc].name, errors.user_line(), sources)  # type: ignore[attr-defined]
-            return array_of(tensor)
-        return apply_ufunc(ufunc, "__call__", (x, y), None, {})
-
-    return call
-
-
-_PLAIN = frozenset({ndarray, float, int})
 _COMPARISONS: Params = {
     "eq": np.equal,
     "ne": np.not_equal,
@@ -235,7 +219,6 @@ _COMPARISONS: Params = {
     "gt": np.greater,
     "ge": np.greater_equal,
 }
-FAST.update({ufunc: _fast_comparison(ufunc) for ufunc in _COMPARISONS.values()})
 
 _OPERAND_TYPES = (ndarray, np.generic, int, float, complex, list, tuple)
 
