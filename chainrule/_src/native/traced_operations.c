@@ -28,45 +28,48 @@ static int is_same_on_arrays(const Op *op, PyObject *params) {
     return op->value.ufunc == NULL ? op->elementwise && op->nin == 2 : op->nin == 1 || op->value.exact;
 }
 
+/* Borrow the array of an operand, or the number itself; NULL where Python must read it. */
+static PyObject *array_of_operand(const Recording *r, PyObject *x) {
+    PyObject *edge, *array;
+    if (Py_TYPE(x) != core.tensor) return kind_of(x) >= 0 || is_number(x) ? x : NULL;
+    edge = SLOT(x, core.edge);
+    array = SLOT(x, core.raw) == NULL || edge == NULL ? NULL : array_of_traced(r, SLOT(x, core.raw));
+    return array != NULL && (kind_of(array) >= 0 || (edge == Py_None && is_constant(array))) ? array : NULL;
+}
+
 /* Read the operands. unrecorded: also if none of them has an edge. 0, with or without an error, where Python must do it. */
 static int read_operands(const Recording *r, PyObject *const *args, Py_ssize_t n, int unrecorded, TracedOperands *operands) {
     static PyObject *traced_name;
+    PyObject *arrays[MAX_OP_OPERANDS];
     Py_ssize_t i;
-    int same = 1, readable = unrecorded;
+    int same = 1;
     operands->count = operands->recorded = operands->tensors = 0;
     operands->dtype = NULL;
     if (traced_name == NULL && (traced_name = PyUnicode_InternFromString("traced")) == NULL) return 0;
-    for (i = 0; i < n && !operands->recorded; i++) operands->recorded = Py_TYPE(args[i]) == core.tensor && SLOT(args[i], core.edge) != NULL && SLOT(args[i], core.edge) != Py_None;
-    readable |= operands->recorded;
-    for (i = 0; i < n && readable; i++) { /* Recorder.traced adds an array to the inputs of the trace, so it is called only if the operation is appended here */
-        PyObject *raw = args[i], *array = raw, *edge = Py_None;
-        if (Py_TYPE(args[i]) == core.tensor) {
-            raw = SLOT(args[i], core.raw);
-            edge = SLOT(args[i], core.edge);
-            array = raw == NULL ? NULL : array_of_traced(r, raw);
-            if (array == NULL || edge == NULL || (kind_of(array) < 0 && (edge != Py_None || !is_constant(array)))) return 0;
-            operands->tensors++;
-            Py_INCREF(raw);
-        } else if (kind_of(raw) >= 0) { /* as Recorder.lift_all */
-            raw = PyObject_CallMethodOneArg(r->recorder, traced_name, array);
-            if (raw == NULL) return 0;
-        } else if (is_number(raw)) {
-            Py_INCREF(raw);
-        } else {
-            return 0;
-        }
-        if (PyArray_CheckExact(array)) {
-            PyArray_Descr *dtype = PyArray_DESCR((PyArrayObject *)array);
-            same = same && kind_of(array) >= 0 && (operands->dtype == NULL || operands->dtype == dtype);
+    for (i = 0; i < n; i++) {
+        arrays[i] = array_of_operand(r, args[i]);
+        if (arrays[i] == NULL) return 0;
+        if (PyArray_CheckExact(arrays[i])) {
+            PyArray_Descr *dtype = PyArray_DESCR((PyArrayObject *)arrays[i]);
+            same = same && kind_of(arrays[i]) >= 0 && (operands->dtype == NULL || operands->dtype == dtype);
             operands->dtype = dtype;
         }
-        operands->raw[i] = raw;
-        operands->arrays[i] = Py_NewRef(array);
-        operands->edges[i] = Py_NewRef(edge);
-        operands->count++;
+        if (Py_TYPE(args[i]) == core.tensor) operands->tensors++, operands->recorded |= SLOT(args[i], core.edge) != Py_None;
     }
     if (!same) operands->dtype = NULL;
-    return readable && (operands->recorded || (operands->dtype != NULL && operands->tensors > 0));
+    if (!operands->recorded && !(unrecorded && operands->dtype != NULL && operands->tensors > 0)) return 0;
+    for (i = 0; i < n; i++) {
+        int tensor = Py_TYPE(args[i]) == core.tensor;
+        PyObject *raw = tensor ? SLOT(args[i], core.raw) : args[i];
+        if (!tensor && PyArray_CheckExact(raw)) raw = PyObject_CallMethodOneArg(r->recorder, traced_name, raw); /* as Recorder.lift_all. It becomes an input of the trace. */
+        else Py_INCREF(raw);
+        if (raw == NULL) return 0;
+        operands->raw[i] = raw;
+        operands->arrays[i] = Py_NewRef(arrays[i]);
+        operands->edges[i] = Py_NewRef(tensor ? SLOT(args[i], core.edge) : Py_None);
+        operands->count++;
+    }
+    return 1;
 }
 
 /* Compute the value of an op and append its calls. Return a traced value; NULL where Python must do it. */
@@ -81,7 +84,7 @@ static PyObject *traced_value(Recording *r, Op *op, PyObject *prim, const Traced
         return value;
     }
     if (enter_error_state(&token) < 0) return NULL;
-    if (!operands->recorded) { /* such as a number minus an array */
+    if (!operands->recorded && !op->view) { /* such as a number minus an array */
         value = trace_op_value(r, op, operands->arrays, operands->raw, n, 1);
         leave_error_state(token);
         return value;
@@ -107,7 +110,7 @@ PyObject *record_traced(Op *op, PyObject *prim, PyObject *const *args, Py_ssize_
     operands.count = 0;
     if ((!comparison && (!op->records || SLOT(prim, core.prim_pullback) == NULL)) || SLOT(prim, core.prim_listed) != Py_True || open_recording(&r) <= 0) return NULL;
     begin = count_calls(&r);
-    if (begin >= 0 && read_operands(&r, args, n, is_same_on_arrays(op, params), &operands) && (op->variadic ? operands.tensors == n : op->nin == n)) value = traced_value(&r, op, prim, &operands, params);
+    if (begin >= 0 && read_operands(&r, args, n, op->view || is_same_on_arrays(op, params), &operands) && (op->variadic ? operands.tensors == n : op->nin == n)) value = traced_value(&r, op, prim, &operands, params);
     if (value == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python computes it again, and handles the exception */
     if (value != NULL && !is_traced(value)) Py_CLEAR(value); /* several results */
     if (value != NULL) value = as_tensor_data(&r, value);
