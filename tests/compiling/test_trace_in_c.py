@@ -12,7 +12,8 @@ import pytest
 import chainrule as cr
 from chainrule._src import native
 from chainrule._src.compiling import plan
-from chainrule._src.compiling.fingerprints import Fingerprints
+from chainrule._src.compiling.encoding import EncodedCalls
+from chainrule._src.compiling.fingerprints import Fingerprint
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.interpreters import recorder, traced
@@ -186,6 +187,18 @@ def test_traces_are_those_of_python(name, noted, monkeypatch):
         assert trace[1] == noted[3][1]
 
 
+#: the arrays of encoded calls that do not depend on the order in which forms are numbered
+ARRAYS = (
+    "number", "layout", "address", "starts", "operands", "result_starts", "results", "signature", "flags", "first",
+)  # fmt: skip
+
+
+def _renumbered(numbers):
+    """Return numbers in order of first occurrence."""
+    order = {}
+    return [order.setdefault(number, len(order)) for number in numbers.tolist()]
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_passes_are_those_of_python(name, monkeypatch):
     monkeypatch.setattr(recorder, "clear_templates", lambda: None)
@@ -199,15 +212,18 @@ def test_passes_are_those_of_python(name, monkeypatch):
         for extension in (native.LOOPS, None):
             with monkeypatch.context() as patch:
                 patch.setattr(native, "LOOPS", extension)
-                simplified = Simplified(program)
+                encoded = EncodedCalls(program.calls)
+                fingerprint = Fingerprint(encoded)
+                assert fingerprint == Fingerprint(EncodedCalls(program.calls))
+                assert len(program.calls) < 2 or fingerprint != Fingerprint(EncodedCalls(program.calls[::-1]))
+                calls = {name: getattr(encoded, name) for name in ARRAYS}
+                simplified = Simplified(program, encoded)
                 trace = TraceArrays(program, simplified, plan.LOWERER)
-                arrays = {key: value.tolist() for key, value in vars(trace).items() if isinstance(value, np.ndarray)}
-                calls = [(id(call), used) for call, used in simplified.calls]
-                counts = simplified.dropped, simplified.merged, simplified.folded, simplified.same
-                fingerprints = Fingerprints(program.calls)
-                assert fingerprints == Fingerprints(program.calls)
-                assert len(program.calls) < 2 or fingerprints != Fingerprints(program.calls[::-1])
-                both.append((calls, counts, arrays, trace.index, trace.position, trace.variables, trace.slots))
+                arrays = calls | {name: x for name, x in vars(trace).items() if isinstance(x, np.ndarray)}
+                counts = simplified.dropped, simplified.merged, simplified.folded
+                remaining = [(id(call), used) for call, used in simplified.calls]
+                forms = _renumbered(encoded.form), encoded.calls, encoded.index, encoded.layouts
+                both.append((forms, counts, remaining, {name: x.tolist() for name, x in arrays.items()}))
         assert both[0] == both[1]
 
     monkeypatch.setattr(plan.ExecutionPlan, "__init__", keeping)

@@ -83,9 +83,8 @@ def plan_of(trace: FunctionTrace) -> ExecutionPlan:
     backward = trace.backward
     assert backward is not None
     grads = [var for var in backward.grads if var is not None]
-    return ExecutionPlan(
-        Program([*backward.cotangents, *backward.residuals], trace.constants, backward.calls, grads, [])
-    )
+    inputs = [*backward.cotangents, *backward.residuals]
+    return ExecutionPlan(Program(inputs, trace.constants, backward.calls, grads, []), encoded=backward.encoded)
 
 
 def start_of(x: Tensor) -> Tensor:

@@ -1,49 +1,53 @@
 """Fingerprints of recorded calls.
 
-The calls of a trace are released once it is planned. ``tree`` keeps their fingerprints, to compare them with the calls of other traces.
+The calls of a trace are released once it is planned. ``tree`` keeps a fingerprint of them, to compare them with the calls of other traces.
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
 
-from chainrule._src import native
-from chainrule._src.compiling.simplify import operand_vars
+from chainrule._src.compiling.encoding import EncodedCalls
 from chainrule._src.interpreters.rebuilt import Rebuilt
 from chainrule._src.interpreters.trace_types import AsArray, PrimitiveFunction, TracedCall, Var
 
 ndarray = np.ndarray
 
 
-class Fingerprints:
-    """The fingerprints of the calls of a trace. They are equal if another trace with the same numbers of arrays makes equal calls.
+class Fingerprint:
+    """The fingerprint of the calls of a trace. It is equal if another trace with the same numbers of arrays makes equal calls.
 
     Args:
-        calls: the calls, in order.
+        encoded: the calls.
     """
 
-    __slots__ = ("_alive", "_numbers")
+    __slots__ = ("_alive", "_digest")
 
-    def __init__(self, calls: list[TracedCall]) -> None:
+    def __init__(self, encoded: EncodedCalls) -> None:
         self._alive: dict[int, Any] = {}  # objects that are compared by id, kept alive
-        if native.LOOPS is None:
-            self._numbers = np.array([self._of_call(call) for call in calls], np.int64)
-        else:
-            self._numbers = np.frombuffer(
-                native.LOOPS.fingerprints(list(calls), self._alive, self._structure), np.int64
-            )
-
-    def __len__(self) -> int:
-        return len(self._numbers)
+        first = [encoded.calls[i] for i in encoded.first_of_form.tolist()]
+        general = len(first) - len(encoded.hashes)
+        for call in first[general:]:
+            self._identity(call.function)
+        structures = np.append(np.array([self._structure(call) for call in first[:general]], np.int64), encoded.hashes)
+        digest = hashlib.blake2b()
+        number = encoded.number
+        for part in (
+            structures[encoded.form],
+            number[encoded.operands],
+            number[encoded.results],
+            encoded.result_starts,
+        ):
+            digest.update(part)
+        self._digest = digest.digest()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Fingerprints) and np.array_equal(self._numbers, other._numbers)
+        return isinstance(other, Fingerprint) and self._digest == other._digest
 
-    def _of_call(self, call: TracedCall) -> int:
-        numbers = [var.number for var in call.results]
-        return hash((self._structure(call), *[var.number for var in operand_vars(call)], None, *numbers))
+    __hash__ = None  # type: ignore[assignment]
 
     def _structure(self, call: TracedCall) -> int:
         """Return a fingerprint of a call without the numbers of its Vars."""

@@ -21,14 +21,14 @@ from chainrule._src.api.array import Array, array_of, as_arrays, plain_or_stacke
 from chainrule._src.arrays.any_array import overlaps_itself, same_strides
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
-from chainrule._src.compiling.fingerprints import Fingerprints
+from chainrule._src.compiling.encoding import EncodedCalls, operand_vars
+from chainrule._src.compiling.fingerprints import Fingerprint
 from chainrule._src.compiling.generators import Generators, one_thread
 from chainrule._src.compiling.guards import frames
 from chainrule._src.compiling.guards.guards import GuardSets
 from chainrule._src.compiling.guards.log import StateLog, TraceRefused
 from chainrule._src.compiling.guards.watch import StateWatch, TypeWatch
 from chainrule._src.compiling.policy import ReplaySpeed
-from chainrule._src.compiling.simplify import operand_vars
 from chainrule._src.interpreters.captured_arrays import Lifted, hook_keys
 from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueGuard, Var
@@ -177,8 +177,8 @@ class Backward:
     Attributes:
         results: the positions of the results that have cotangents.
         cotangents: the Var of each cotangent.
-        calls: the calls of the backward pass; residuals: the arrays of the forward pass that these read.
-        fingerprints: the fingerprints of the calls.
+        encoded: the calls of the backward pass, until they are planned; residuals: the arrays of the forward pass that these read.
+        fingerprint: the fingerprint of the calls.
         takes_repeated: whether the calls give the same bits for broadcast cotangents and for copies of them.
         leaves, grads: the tensors that gradients flow to, and the Var of each gradient or None.
     """
@@ -187,17 +187,22 @@ class Backward:
         self, results: list[int], cotangents: list[Var], leaves: list[LeafRef], grads: list[Var | None]
     ) -> None:
         self.results, self.cotangents, self.leaves, self.grads = results, cotangents, leaves, grads
-        self.calls: list[TracedCall] = []
+        self.encoded = EncodedCalls([])
         self.residuals: list[Var] = []
         self.plan: Any = None
-        self.fingerprints = Fingerprints([])
+        self.fingerprint = Fingerprint(self.encoded)
         self.takes_repeated = True
+
+    @property
+    def calls(self) -> list[TracedCall]:
+        """The calls, until they are planned."""
+        return self.encoded.calls
 
     def set_plan(self, plan: ExecutionPlan) -> None:
         """Set the plan, and release the calls that it was made from."""
         for var in (*self.residuals, *self.cotangents, *[var for call in self.calls for var in call.results]):
             var.drop_array()
-        self.plan, self.calls = plan, []
+        self.plan, self.encoded = plan, EncodedCalls([])
 
 
 class FunctionTrace:
@@ -621,10 +626,13 @@ def _takes_repeated(call: TracedCall) -> bool:
 
 def _find_residuals(trace: FunctionTrace, backward: Backward, calls: list[TracedCall]) -> None:
     """Set the calls of the backward pass, and the arrays of the forward pass that these read."""
-    backward.calls, backward.fingerprints = calls, Fingerprints(calls)
-    backward.takes_repeated = all(map(_takes_repeated, calls))
-    available = {var for call in calls for var in call.results} | set(backward.cotangents) | set(trace.constants)
-    used = [var for call in calls for var in operand_vars(call)] + [g for g in backward.grads if g is not None]
+    backward.encoded = encoded = EncodedCalls(calls)
+    backward.fingerprint = Fingerprint(encoded)
+    backward.takes_repeated = all([_takes_repeated(calls[i]) for i in encoded.first.tolist()])
+    inputs = encoded.inputs()
+    computed = encoded.index.keys() - set(inputs)
+    available = {*computed, *backward.cotangents, *trace.constants}
+    used = [*inputs, *[g for g in backward.grads if g is not None]]
     backward.residuals = [var for var in dict.fromkeys(used) if var not in available]
 
 

@@ -20,6 +20,7 @@ from chainrule._src.api.array import array_of
 from chainrule._src.arrays.tree import TreeSpec
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params, TensorLike
 from chainrule._src.compiling.differentiable import start_of, starting_at
+from chainrule._src.compiling.encoding import operand_vars
 from chainrule._src.compiling.floating_point import NeedsEagerRun, exception_reporter
 from chainrule._src.compiling.function_trace import (
     Argument,
@@ -32,7 +33,6 @@ from chainrule._src.compiling.function_trace import (
 from chainrule._src.compiling.layout import BufferView, same_memory
 from chainrule._src.compiling.python_executor import NativeLoopFailed
 from chainrule._src.compiling.scan_lowering import LoopOrder, ProgramLoop
-from chainrule._src.compiling.simplify import operand_vars
 from chainrule._src.compiling.steps import VIEWS
 from chainrule._src.interpreters.captured_arrays import Lifted
 from chainrule._src.interpreters.recorder import Recorder

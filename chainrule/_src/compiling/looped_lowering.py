@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import KernelCall, LoopArgument
 from chainrule._src.compiling.kernel_loops import KernelLoop, moved, table_of
@@ -25,7 +27,7 @@ from chainrule._src.compiling.loop_detection import (
 )
 from chainrule._src.compiling.loops import MEMORY, READ, TEMPORARY, WRITE
 from chainrule._src.compiling.lowering import LoopLowerer
-from chainrule._src.compiling.simplify import Simplified
+from chainrule._src.compiling.simplify import RemainingCalls, Simplified
 from chainrule._src.compiling.steps import Lowering, PlanStep, ResultLayout
 from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.interpreters.trace_types import Program, TracedCall, Var
@@ -131,7 +133,7 @@ class LoopedLowering(Lowering):
         self._buffers: dict[LoopBuffer, Buffer] = {}
         super().__init__(program, simplified, lowerer)
 
-    def _add_calls(self, calls: list[tuple[TracedCall, list[Var]]]) -> None:
+    def _add_calls(self, calls: RemainingCalls) -> None:
         position = self._trace.position
         at = 0
         for loop in self._found.in_order:
@@ -146,7 +148,7 @@ class LoopedLowering(Lowering):
     # -- locations of arrays -----------------------------------------------------------------------------------------
 
     def _result(self, var: Var, spec: ResultLayout) -> BufferView:
-        slot = self._trace.slots[var]
+        slot = self._trace.slot(var)
         if self._found.member[slot] < 0:
             return super()._result(var, spec)
         buffer, offset = self._location(slot)
@@ -156,7 +158,7 @@ class LoopedLowering(Lowering):
     def _value(self, var: Var) -> BufferView:
         value = self.values.get(var)
         if value is None:
-            original = self._simplified.same.get(var, var)
+            original = self._simplified.original(var)
             value = self.values.get(original)
             if value is None and original not in self._simplified.constants:
                 value = self._value_of_iteration(original)
@@ -167,7 +169,7 @@ class LoopedLowering(Lowering):
 
     def _value_of_iteration(self, var: Var) -> BufferView:
         """Return the value of an array in an iteration that is not lowered: a view of a buffer of its loop, or of another array."""
-        slot = self._trace.slots[var]
+        slot = self._trace.slot(var)
         root = int(self._trace.root[slot])
         if self._found.member[root] < 0 and self._value(self._trace.variables[root]).buffer.kind != ARENA:
             self._add(*self._views[var])  # Python's steps take such views from steps
@@ -179,12 +181,12 @@ class LoopedLowering(Lowering):
     def _views(self) -> dict[Var, tuple[TracedCall, list[Var]]]:
         """The calls that give views, by their results."""
         calls = self._simplified.calls
-        views = [calls[position] for position, number in enumerate(self._trace.index) if number < 0]
+        views = [calls[position] for position in np.flatnonzero(self._trace.index < 0).tolist()]
         return {var: (call, used) for call, used in views for var in call.results}
 
     def _are_separate(self, x: Var, y: Var) -> bool:
         trace, found = self._trace, self._found
-        here, there = trace.root[trace.slots[x]], trace.root[trace.slots[y]]
+        here, there = trace.root[trace.slot(x)], trace.root[trace.slot(y)]
         return x is y or (here != there and bool(found.member[here] >= 0))
 
     def _location(self, slot: int) -> tuple[Buffer, int]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.compiling.encoding import EncodedCalls
 from chainrule._src.compiling.grouping import LoopGroup
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, assign_arena_offsets
 from chainrule._src.compiling.loop_detection import LoopFinder
@@ -38,6 +39,7 @@ class ExecutionPlan:
     Args:
         program: a recorded program. Its Vars have their recorded arrays, which the plan does not keep.
         native: whether the plan may use native loops.
+        encoded: the calls of the program, if they are encoded.
 
     Attributes:
         steps: the steps, in order.
@@ -50,8 +52,8 @@ class ExecutionPlan:
         dropped, merged, folded: the number of calls that are not needed, equal to others, constant.
     """
 
-    def __init__(self, program: Program, native: bool = AVAILABLE) -> None:
-        simplified = Simplified(program)
+    def __init__(self, program: Program, native: bool = AVAILABLE, encoded: EncodedCalls | None = None) -> None:
+        simplified = Simplified(program, encoded)
         self._whole: NativePlan | None = None
         self.steps: list[PlanStep] = []
         self.groups: list[LoopGroup] = []

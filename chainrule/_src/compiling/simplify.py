@@ -1,30 +1,26 @@
 """Simplify a recorded program: dead code elimination, common subexpression elimination and constant folding.
 
-``plan`` passes the result to ``Lowering``. The bits of the outputs do not change.
+``plan`` passes the result to ``Lowering``. The bits of the outputs do not change. The passes run on the arrays of ``encoding``, in C with
+the extension.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, overload
 
 import numpy as np
 
 from chainrule._src import native
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.compiling.encoding import KEPT, PURE, EncodedCalls, operand_vars
 from chainrule._src.compiling.layout import same_memory
 from chainrule._src.compiling.loops import numpy_functions
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.trace_types import (
-    AsArray,
-    PrimitiveFunction,
-    Program,
-    TracedCall,
-    Var,
-    argument_key,
-    collect_instances,
-)
+from chainrule._src.interpreters.trace_types import AsArray, PrimitiveFunction, Program, TracedCall, Var
 
 ndarray = np.ndarray
 
@@ -32,42 +28,87 @@ ndarray = np.ndarray
 FOLDED = 1 << 16
 
 
+class RemainingCalls:
+    """The remaining calls of a program, in order, each with the Vars that it reads: a sequence that makes its items on demand.
+
+    Attributes:
+        rows: the indices of the calls.
+        reads: whether each call of the program reads its operands.
+    """
+
+    def __init__(self, encoded: EncodedCalls, rows: NumpyArray, reads: NumpyArray) -> None:
+        self._encoded, self.rows, self.reads = encoded, rows, reads
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, at: int) -> tuple[TracedCall, list[Var]]: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[tuple[TracedCall, list[Var]]]: ...
+    def __getitem__(self, at: int | slice) -> Any:
+        return (
+            list(map(self._pair, self.rows[at].tolist())) if isinstance(at, slice) else self._pair(int(self.rows[at]))
+        )
+
+    def __iter__(self) -> Iterator[tuple[TracedCall, list[Var]]]:
+        return map(self._pair, self.rows.tolist())
+
+    def _pair(self, row: int) -> tuple[TracedCall, list[Var]]:
+        return self._encoded.calls[row], self._encoded.operands_of(row) if self.reads[row] else []
+
+
 class Simplified:
     """A program without unneeded calls.
 
+    Args:
+        encoded: the calls of the program, if they are encoded.
+
     Attributes:
-        calls: the remaining calls, in order, each with the Vars among its arguments.
-        same: for each result of a call that was merged with an equal one, the Var that replaces it.
+        encoded: all calls of the program; calls: the remaining ones.
+        same: for each Var of ``encoded`` the index of the Var that replaces it: of an equal result of an earlier call, or its own.
         constants: the content of each Var that does not depend on the inputs.
         dropped, merged, folded: the numbers of calls that were dropped, merged and folded.
     """
 
-    __slots__ = ("calls", "constants", "dropped", "folded", "merged", "same")
+    __slots__ = ("calls", "constants", "dropped", "encoded", "folded", "merged", "same")
 
-    def __init__(self, program: Program) -> None:
-        self.same: dict[Var, Var] = {}
+    def __init__(self, program: Program, encoded: EncodedCalls | None = None) -> None:
+        encoded = EncodedCalls(program.calls) if encoded is None else encoded
+        needed_after = [*program.outputs, *[value for _, value in program.writes]]
+        encoded.add([*program.inputs, *program.constants, *needed_after])
+        self.encoded = encoded
         self.constants: dict[Var, NumpyArray] = {var: var.array for var in program.constants}
-        self.merged = self.folded = 0
-        live = _live(program)
-        self.dropped = len(program.calls) - len(live)
-        self.calls: list[tuple[TracedCall, list[Var]]]
-        seen: dict[Any, tuple[Var, ...]] = {}
+        self.folded = 0
+        first = [encoded.calls[i] for i in encoded.first.tolist()]
+        may_raise = np.array([bool(_may_raise(call)) for call in first], bool)
+        reads = ~np.array([_needs_shape_only(call) for call in first], bool)[encoded.signature]
+        pure, kept = (encoded.flags & PURE) != 0, (encoded.flags & KEPT) != 0
+        live, needed = ~pure | kept | may_raise[encoded.signature], encoded.of_variables()
+        needed[encoded.indices(needed_after)] = True
+        calls = encoded.starts, encoded.operands, encoded.result_starts, encoded.results
+        mark, merge = (
+            (_mark_live, _merge_equal) if native.LOOPS is None else (native.LOOPS.mark_live, native.LOOPS.merge_equal)
+        )
+        mark(calls, live, reads, needed)
+        self.dropped = len(live) - int(np.count_nonzero(live))
+        self.same = np.arange(len(encoded.variables), dtype=np.int32)
+        constant = encoded.of_variables()
+        constant[encoded.indices(program.constants)] = True
+        self.merged = merge(
+            calls, encoded.form, live, pure, reads, constant, self.same, functools.partial(self._fold, reads)
+        )
+        self.calls = RemainingCalls(encoded, np.flatnonzero(live), reads)
 
-        def is_needless(call: TracedCall, used: list[Var]) -> bool:
-            return call.pure and (self._fold(call, used) or self._merge(call, seen))
+    def original(self, var: Var) -> Var:
+        """Return the Var that replaces a Var."""
+        at = self.encoded.index.get(var)
+        return var if at is None else self.encoded.variables[self.same[at]]
 
-        if native.LOOPS is None:
-            self.calls = [pair for pair in live if not is_needless(*pair)]
-        else:
-            self.calls, merged = native.LOOPS.merge_equal(live, self.constants, self.same, is_needless)
-            self.merged += merged
-
-    def _fold(self, call: TracedCall, used: list[Var]) -> bool:
+    def _fold(self, reads: NumpyArray, i: int) -> bool:
         """Fold a call whose operands are all constants; return whether that was possible."""
-        constants = self.constants
-        for var in used:
-            if var not in constants:
-                return False
+        constants, call = self.constants, self.encoded.calls[i]
+        used = self.encoded.operands_of(i) if reads[i] else []
         if not used and call.function not in CREATORS:
             return False
         kept = []
@@ -86,66 +127,45 @@ class Simplified:
         self.folded += 1
         return True
 
-    def _merge(self, call: TracedCall, seen: dict[object, tuple[Var, ...]]) -> bool:
-        """Replace the results of a call by those of an equal earlier call; return whether there is one."""
-        same = self.same
-        try:
-            if call.step is not None:
-                key: tuple[Any, ...] = call.step.form, *[same.get(x, x) for x in operand_vars(call)]
-            else:
-                args = tuple([same.get(x, x) if type(x) is Var else argument_key(x, self.of) for x in call.args])
-                kwargs = argument_key(call.kwargs, self.of) if call.kwargs else ()
-                key = call.function, call.method, args, kwargs
-            results = seen.get(key)
-        except TypeError:  # an argument that has no hash
-            return False
-        if results is None:
-            seen[key] = call.results
-            return False
-        self.same.update(zip(call.results, results, strict=True))
-        self.merged += 1
-        return True
 
-    def of(self, var: Var) -> Var:
-        return self.same.get(var, var)
+def _mark_live(calls: tuple[NumpyArray, ...], live: NumpyArray, reads: NumpyArray, needed: NumpyArray) -> None:
+    """Set ``live`` of each call whose results are needed, and ``needed`` of the operands that live calls read."""
+    starts, operands, result_starts, results = [array.tolist() for array in calls]
+    for i in range(len(live) - 1, -1, -1):
+        live[i] |= needed[results[result_starts[i] : result_starts[i + 1]]].any()
+        if live[i] and reads[i]:
+            needed[operands[starts[i] : starts[i + 1]]] = True
 
 
-def operand_vars(call: TracedCall) -> list[Var]:
-    """Return the Vars among the arguments of a call, with repetitions."""
-    found: list[Var] = []
-    collect_instances(call.args, Var, found)
-    collect_instances(call.kwargs, Var, found)
-    return found
+def _merge_equal(
+    calls: tuple[NumpyArray, ...],
+    form: NumpyArray,
+    live: NumpyArray,
+    pure: NumpyArray,
+    reads: NumpyArray,
+    constant: NumpyArray,
+    same: NumpyArray,
+    fold: Callable[[int], bool],
+) -> int:
+    """Clear ``live`` of each pure call that can be folded, or that is equal to an earlier one; return how many are merged.
 
-
-def _live(program: Program) -> list[tuple[TracedCall, list[Var]]]:
-    """Return the calls on which outputs, writes or effects depend, with the Vars among their arguments."""
-    needed: set[Var] = set(program.outputs)
-    needed.update(value for _, value in program.writes)
-
-    def operands_if_needed(call: TracedCall) -> list[Var] | None:
-        if not call.pure or call.kept or not needed.isdisjoint(call.results) or _may_raise(call):
-            return [] if _needs_shape_only(call) else operand_vars(call)
-        return None
-
-    if native.LOOPS is not None:
-        live: list[tuple[TracedCall, list[Var]]] = native.LOOPS.live_calls(
-            list(program.calls), needed, _MAY_RAISE, operands_if_needed, _set_flags
-        )
-    else:
-        live = []
-        for call in reversed(program.calls):
-            used = operands_if_needed(call)
-            if used is not None:
-                live.append((call, used))
-                needed.update(used)
-    live.reverse()
-    return live
-
-
-def _set_flags(call: TracedCall) -> None:
-    """Set the flags of the step of a template, which are the same for all of its calls."""
-    call.step.may_raise, call.step.reads_shape_only = bool(_may_raise(call)), bool(_needs_shape_only(call))
+    ``same`` gets the index of the Var that replaces each result of a merged call.
+    """
+    starts, operands, result_starts, results = [array.tolist() for array in calls]
+    seen: dict[Any, list[int]] = {}
+    merged = 0
+    for i in np.flatnonzero(live & pure).tolist():
+        used, own = operands[starts[i] : starts[i + 1]], results[result_starts[i] : result_starts[i + 1]]
+        if (not reads[i] or constant[used].all()) and fold(i):
+            constant[own] = True
+            live[i] = False
+            continue
+        found = seen.setdefault((form[i], *same[used].tolist()), own)
+        if found is not own and len(found) == len(own):
+            same[own] = found
+            live[i] = False
+            merged += 1
+    return merged
 
 
 def _may_raise(call: TracedCall) -> bool:
@@ -173,8 +193,6 @@ def _needs_shape_only(call: TracedCall) -> bool:
     return len(operand_vars(call)) == 1 and type(call.args[0]) is Var
 
 
-#: ufuncs that may raise for some values
-_MAY_RAISE = frozenset({np.power})
 #: functions that make an array with the shape of another one
 LIKE: frozenset[Any] = frozenset({np.zeros_like, np.ones_like, np.full_like})
 #: functions whose result does not depend on the content of arrays

@@ -28,7 +28,7 @@ from chainrule._src.compiling.layout import (
     memory_span,
     same_memory,
 )
-from chainrule._src.compiling.simplify import Simplified
+from chainrule._src.compiling.simplify import RemainingCalls, Simplified
 from chainrule._src.interpreters.trace_types import Program, TracedCall, Var
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class Lowering:
     def _value(self, var: Var) -> BufferView:
         value = self.values.get(var)
         if value is None:
-            original = self._simplified.same.get(var, var)
+            original = self._simplified.original(var)
             value = self.values.get(original)
             if value is None:
                 value = self._constant(original)
@@ -212,7 +212,7 @@ class Lowering:
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
-    def _add_calls(self, calls: list[tuple[TracedCall, list[Var]]]) -> None:
+    def _add_calls(self, calls: RemainingCalls) -> None:
         for call, used in calls:
             self._add(call, used)
 

@@ -1,10 +1,10 @@
-"""A program as integer arrays: one entry per call and one per array, so that passes need no Python object per call.
+"""The remaining calls of a program with a signature for each call, for loop detection.
 
 ``plan`` makes ``TraceArrays`` from a simplified program. ``loop_detection`` and ``looped_lowering`` read them.
 
-Each array of the program has a *slot*. The *root* of a view is the slot of the array that owns its memory. Calls of the
-same function with operands of the same layouts share a *signature*. Python numbers among the arguments are kept apart
-from it, so ``x * 0.1`` and ``x * 0.2`` have one signature.
+Each array of the program has a *slot*: its index in ``EncodedCalls``, or that of an equal array. The *root* of a view is the slot of
+the array that owns its memory. Calls of the same function with operands of the same layouts share a signature. Python numbers among the
+arguments are kept apart from it, so ``x * 0.1`` and ``x * 0.2`` have one signature.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src import native
 from chainrule._src.arrays.types import NumpyArray
-from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, data_address
+from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, data_address, memory_span
 from chainrule._src.compiling.loops import Template
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.simplify import Simplified
@@ -35,8 +34,7 @@ class TraceArrays:
     """The calls of a simplified program, without calls that only return views.
 
     Attributes:
-        calls: the calls of the simplified program; index: for each of them its index in the trace, -1 for views.
-        position: for each call of the trace its index in ``calls``.
+        index: for each call of the simplified program its index in the trace, -1 for views; position: the inverse.
         signature, numbers: for each call the indices of its signature and of the Python numbers among its arguments.
         templates: for each signature the kernel calls; None if Python runs them, or if they depend on more than layouts.
         starts, operands: the slots of the operands of call ``i`` are ``operands[starts[i]:starts[i + 1]]``.
@@ -47,198 +45,189 @@ class TraceArrays:
         variables: the Var of each slot.
         producer, column: for each slot the call that computes it (or -1), and the index of the result.
         last: for each root the last call that reads it; the number of calls if it is read after all of them.
-
-    ``_entries`` maps the step of a template (see ``interpreters/templates``) and the layouts of its operands to
-    ``(signature, numbers, layouts of the results)``, or to ``(views,)`` with offset and layout of each view.
     """
 
     def __init__(self, program: Program, simplified: Simplified, lowerer: LoopLowerer) -> None:
-        self.calls = simplified.calls
+        encoded = self._encoded = simplified.encoded
+        self._calls, self._lowerer = simplified.calls, lowerer
+        self.variables, self.layout = encoded.variables, encoded.layout
         self.templates: list[Template | None] = []
-        self.slots: dict[Var, int] = {}
-        self.variables: list[Var] = []
-        self._same, self._lowerer = simplified.same, lowerer
-        self._layouts: dict[Any, int] = {}
-        self._constants: dict[Any, int] = {}
         self._keys: dict[Any, int] = {}
         self._number_keys: dict[Any, int] = {}
         self._templates: dict[tuple[int, int], Template | None] = {}
-        self._entries: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-        self._root: list[int] = []
-        self._offset: list[int] = []
-        self._layout: list[int] = []
-        self._origin: list[int] = []
-        self._merged = bool(simplified.merged)
-        for var in program.inputs:
-            self._new(var, INPUT)
-        self.index: list[int] = []
-        self.position: list[int] = []
-        self._signature: list[int] = []
-        self._numbers: list[int] = []
-        self._operands: list[int] = []
-        self._results: list[tuple[int, ...]] = []
-        self._counts = [0]
-        if native.LOOPS is None:
-            for position, (call, used) in enumerate(self.calls):
-                self._append(position, call, used)
-        else:
-            lists = (
-                self.slots, self._root, self._offset, self._layout, self._origin, self.variables, self.index, self.position,
-                self._operands, self._counts, self._results, self._signature, self._numbers, self._keys, self._number_keys,
-                self._templates, self._entries, self._same,
-            )  # fmt: skip
-            native.LOOPS.append_calls(lists, self.calls, self._layout_of, self._slot, self._append)
-        self._as_arrays(self._counts)
-        uses_after = [*program.outputs, *[value for _, value in program.writes]]
-        after = np.array([self._slot(var) for var in uses_after], np.intp)
-        self._as_arrays_of_slots()
-        self.last[self.root[after]] = len(self.position)
-
-    def _append(self, position: int, call: TracedCall, used: list[Var]) -> None:
-        operands = [self.slots[v] if v in self.slots else self._slot(v) for v in used]
-        if len(used) == 1 and call.function in VIEWS and self._add_views(call, used[0].array, operands[0]):
-            self.index.append(-1)
-            if call.step is not None:
-                slots = [self.slots[var] for var in call.results]
-                offset = self._offset[operands[0]]
-                views = tuple([(self._offset[slot] - offset, self._layout[slot]) for slot in slots])
-                self._entries[call.step, self._layout[operands[0]]] = (views,)
-            return
-        self.index.append(len(self.position))
-        self.position.append(position)
-        self._operands += operands
-        self._counts.append(len(operands))
-        results = [self._new(var, COMPUTED) for var in call.results]
-        self._note(call, used, operands, results)
-        self._results.append(tuple(results))
-        signature = self._signature[-1]
-        if call.step is not None and self.templates[signature] is not None and not self._lowerer.reads_content(call):
-            layouts = tuple([self._layout[slot] for slot in results])
-            key = call.step, *[self._layout[slot] for slot in operands]
-            self._entries[key] = signature, self._numbers[-1], layouts
-
-    def _as_arrays(self, counts: list[int]) -> None:
-        width = max(map(len, self._results), default=1) or 1
-        self.signature = np.array(self._signature, np.int32)
-        self.numbers = np.array(self._numbers, np.int32)
-        self.operands = np.array(self._operands, np.int32)
-        self.starts = np.cumsum(counts)
-        padded = [(*row, *[-1] * (width - len(row))) if len(row) < width else row for row in self._results]
-        self.results = np.array(padded, np.int32).reshape(-1, width)
-
-    def _as_arrays_of_slots(self) -> None:
-        count = len(self._root)
-        self.root = np.array(self._root, np.int32)
-        self.offset = np.array(self._offset, np.int64)
-        self.layout = np.array(self._layout, np.int32)
-        self.origin = np.array(self._origin, np.int8)
-        self.dense = np.array([_is_dense(*key) for key in self._layouts], bool)
-        self.producer, self.column = np.full(count, -1, np.int64), np.zeros(count, np.int64)
+        rows, reads = simplified.calls.rows, simplified.calls.reads
+        counts = np.where(reads, np.diff(encoded.starts), 0)
+        self._slot, self._merged = simplified.same, bool(simplified.merged)
+        self.origin = encoded.of_variables(CONSTANT, np.int8)
+        self.origin[_ragged(encoded.result_starts, encoded.results, rows)] = COMPUTED
+        self.origin[encoded.indices(program.inputs)] = INPUT
+        after = encoded.indices([*program.outputs, *[value for _, value in program.writes]])
+        self._share_constants(np.append(_ragged(encoded.starts, encoded.operands, rows[reads[rows]]), after))
+        is_view = self._find_views(rows[counts[rows] == 1])[rows]
+        self.position = np.flatnonzero(~is_view)
+        self.index = np.where(is_view, -1, np.cumsum(~is_view) - 1)
+        rows = rows[self.position]
+        self.operands = self._slot[_ragged(encoded.starts, encoded.operands, rows[reads[rows]])]
+        self.starts = np.append(0, np.cumsum(counts[rows]))
+        widths = np.diff(encoded.result_starts)[rows]
+        self.results = np.full((len(rows), max(1, int(widths.max(initial=0)))), -1, np.int32)
+        results = _ragged(encoded.result_starts, encoded.results, rows)
+        self.results[np.arange(self.results.shape[1]) < widths[:, None]] = results
+        self.signature, self.numbers = np.zeros(len(rows), np.int32), np.zeros(len(rows), np.int32)
+        for calls in _groups(encoded.signature[rows]):
+            self._sign(calls)
+        self.dense = np.array([_is_dense(*key) for key in encoded.layouts], bool)
+        self.producer, self.column = encoded.of_variables(-1, np.int64), encoded.of_variables(0, np.int64)
         for column in range(self.results.shape[1]):
             results = self.results[:, column]
             calls = np.flatnonzero(results >= 0)
             self.producer[results[calls]], self.column[results[calls]] = calls, column
-        self.last = np.full(count, -1, np.int64)
-        self.last[self.root[self.operands]] = np.repeat(np.arange(len(self.position)), np.diff(self.starts))
+        self.last = encoded.of_variables(-1, np.int64)
+        self.last[self.root[self.operands]] = np.repeat(np.arange(len(rows)), np.diff(self.starts))
+        self.last[self.root[self._slot[after]]] = len(rows)
+
+    def slot(self, var: Var) -> int:
+        """Return the slot of a Var."""
+        return int(self._slot[self._encoded.index[var]])
 
     # -- slots -------------------------------------------------------------------------------------------------------
 
-    def _new(self, var: Var, origin: int) -> int:
-        slot = self.slots[var] = len(self._root)
-        self._root.append(slot)
-        self._offset.append(0)
-        self._layout.append(self._layout_of(var.array))
-        self._origin.append(origin)
-        self.variables.append(var)
-        return slot
+    def _share_constants(self, read: NumpyArray) -> None:
+        """Let equal small constants share a slot, which loops read in each iteration.
 
-    def _layout_of(self, array: NumpyArray) -> int:
-        return self._layouts.setdefault((array.shape, array.strides, array.dtype), len(self._layouts))
+        Args:
+            read: the indices of arrays that are read.
+        """
+        is_read = self._encoded.of_variables()
+        is_read[self._slot[read]] = True
+        shared = np.arange(len(is_read), dtype=np.int32)
+        seen: dict[Any, int] = {}
+        for k in np.flatnonzero(is_read & (self.origin == CONSTANT)).tolist():
+            array = self.variables[k].array
+            if array.size <= MERGED_SIZE and not array.dtype.hasobject:
+                shared[k] = seen.setdefault((array.tobytes(), array.shape, array.strides, array.dtype), k)
+                self._merged |= bool(shared[k] != k)
+        self._slot = shared[self._slot]
 
-    def _slot(self, var: Var) -> int:
-        """Return the slot of a Var; a Var that no call computes is a constant."""
-        slot = self.slots.get(var)
-        if slot is None:
-            original = self._same.get(var, var)
-            slot = self.slots.get(original)
-            if slot is None:
-                slot = self._constant_slot(original)
-            self.slots[var] = slot
-        return slot
+    def _find_views(self, rows: NumpyArray) -> NumpyArray:
+        """Set ``root`` and ``offset`` of all slots. Return for each call of the program whether it only returns views.
 
-    def _constant_slot(self, var: Var) -> int:
-        """Return the slot of a constant. Equal small constants share a slot, which loops read in each iteration."""
-        array = var.array
-        if array.size > MERGED_SIZE or array.dtype.hasobject:
-            return self._new(var, CONSTANT)
-        key = array.tobytes(), array.shape, array.strides, array.dtype
-        slot = self._constants.get(key)
-        if slot is None:
-            slot = self._constants[key] = self._new(var, CONSTANT)
+        Args:
+            rows: the calls with one operand.
+        """
+        encoded = self._encoded
+        is_view = np.zeros(len(encoded.calls), bool)
+        self.root, self.offset = np.arange(len(self._slot), dtype=np.int32), encoded.of_variables(0, np.int64)
+        may_view = np.array([encoded.calls[i].function in VIEWS for i in encoded.first.tolist()], bool)
+        rows = rows[may_view[encoded.signature[rows]]]
+        for calls in _groups(encoded.signature[rows]):
+            self._set_views(rows[calls], is_view)
+        while True:  # views of views
+            root = self.root[self.root]
+            if np.array_equal(root, self.root):
+                self.origin = self.origin[root]
+                return is_view
+            self.offset += self.offset[self.root]
+            self.root = root
+
+    def _set_views(self, rows: NumpyArray, is_view: NumpyArray) -> None:
+        """Note the views that calls return.
+
+        Args:
+            rows: calls with one signature and one operand.
+            is_view: gets True for the calls that return views.
+        """
+        encoded, first = self._encoded, int(rows[0])
+        operands = encoded.operands[encoded.starts[rows]]
+        results = encoded.results[encoded.result_starts[rows][:, None] + np.arange(len(encoded.calls[first].results))]
+        distance = encoded.address[results] - encoded.address[operands][:, None]
+        given = self.variables[operands[0]].array
+        offsets = self._offsets_of_views(encoded.calls[first], given)
+        before, nbytes = memory_span(given.shape, given.strides, given.itemsize)
+        if offsets is None:
+            unusual = ((distance >= -before) & (distance < nbytes - before)).any(1)
         else:
-            self._merged = True
-        return slot
+            unusual = (distance != distance[0]).any(1) & bool(distance[0].tolist() == offsets)
+            self.root[results], self.offset[results], is_view[rows] = self._slot[operands][:, None], offsets, True
+        for i, operand, row in zip(rows[unusual].tolist(), operands[unusual].tolist(), results[unusual], strict=True):
+            offsets = self._offsets_of_views(encoded.calls[i], self.variables[operand].array)
+            is_view[i] = offsets is not None
+            self.root[row], self.offset[row] = (row, 0) if offsets is None else (self._slot[operand], offsets)
 
-    def _add_views(self, call: TracedCall, given: NumpyArray, viewed: int) -> bool:
+    def _offsets_of_views(self, call: TracedCall, given: NumpyArray) -> list[int] | None:
+        """Return the bytes from the operand to each result of a call that returns views; None for other calls."""
         found = views_of(call, given)
         if found is None:
-            return False
-        arrays = found[1]
-        start = data_address(given)
-        for var, array in zip(call.results, arrays, strict=True):
-            slot = self._new(var, self._origin[viewed])
-            self._root[slot] = self._root[viewed]
-            self._offset[slot] = self._offset[viewed] + (data_address(array) - start if array.size else 0)
-        return True
+            return None
+        return [data_address(array) - data_address(given) if array.size else 0 for array in found[1]]
 
     # -- signatures --------------------------------------------------------------------------------------------------
 
-    def _note(self, call: TracedCall, used: list[Var], operands: list[int], results: list[int]) -> None:
-        numbers: list[object] = []
-        key = self._key(call, operands, results, numbers) if len(used) > 0 else None
-        if (
-            key is not None
-            and self._merged
-            and len(used) > 1
-            and not is_elementwise(call)
-            and self._were_separate(used)
-        ):
-            key = None
-        if key is None:
-            self._signature.append(self._unknown())
-            self._numbers.append(0)
+    def _sign(self, calls: NumpyArray) -> None:
+        """Set the signatures and numbers of calls of the trace with one form and equal layouts."""
+        call, used = self._calls[int(self.position[calls[0]])]
+        begin = self.starts[calls][:, None]
+        operands = self.operands[begin + np.arange(len(used))]
+        if not used:
+            self._set_unknown(calls)
             return
+        if self._merged and len(used) > 1 and not is_elementwise(call):
+            roots = np.sort(self.root[operands], axis=1)
+            repeated = np.flatnonzero((roots[:, 1:] == roots[:, :-1]).any(1)).tolist()
+            apart = [k for k in repeated if self._were_separate(self._calls[int(self.position[calls[k]])][1])]
+            self._set_unknown(calls[apart])
+            calls, operands = np.delete(calls, apart), np.delete(operands, apart, 0)
+        if not self._lowerer.reads_content(call):
+            parts = [calls] if len(calls) else []
+        else:  # constants are part of the signature
+            content = np.where(self.origin[operands] == CONSTANT, self.root[operands], -1)
+            by_content: dict[Any, list[int]] = {}
+            for k, row in zip(calls.tolist(), map(tuple, content.tolist()), strict=True):
+                by_content.setdefault(row, []).append(k)
+            parts = [np.array(part) for part in by_content.values()]
+        for part in parts:
+            found = self._signature(int(part[0]))
+            if found is None:
+                self._set_unknown(part)
+            else:
+                self.signature[part], self.numbers[part] = found
+
+    def _set_unknown(self, calls: NumpyArray) -> None:
+        """Give each of some calls a signature that no other call has."""
+        self.signature[calls] = np.arange(len(self.templates), len(self.templates) + len(calls))
+        self.templates += [None] * len(calls)
+
+    def _signature(self, i: int) -> tuple[int, int] | None:
+        """Return the indices of the signature and of the numbers of a call; None if it has no template, or one of its own."""
+        call, used = self._calls[int(self.position[i])]
+        numbers: list[object] = []
+        operands = self.operands[self.starts[i] : self.starts[i + 1]].tolist()
+        key = self._key(call, operands, [slot for slot in self.results[i].tolist() if slot >= 0], numbers)
+        if key is None:
+            return None
         values = self._number_keys.setdefault(tuple(numbers), len(self._number_keys))
         signature = self._keys.get(key)
         if signature is None:
             found = self._template(call, used)
             if found is None:
-                signature = self._unknown()
-            else:
-                signature = self._keys[key] = len(self.templates)
-                self.templates.append(found)
-                self._templates[signature, values] = found
+                return None
+            signature = self._keys[key] = len(self.templates)
+            self.templates.append(found)
+            self._templates[signature, values] = found
         elif (signature, values) not in self._templates:
             other = self.templates[signature]
             found = _with_numbers(call, other) or self._template(call, used)
             if found is None or other is None or not _differ_in_numbers_only(found, other):
-                signature = self._unknown()
-            else:
-                self._templates[signature, values] = found
-        self._signature.append(signature)
-        self._numbers.append(values)
-
-    def _unknown(self) -> int:
-        """Return a signature that no other call has."""
-        self.templates.append(None)
-        return len(self.templates) - 1
+                return None
+            self._templates[signature, values] = found
+        return signature, values
 
     def _template(self, call: TracedCall, used: list[Var]) -> Template | None:
         reads = []
         for var in used:
-            array, slot = var.array, self.slots[var]
+            array, slot = var.array, self.slot(var)
             read = BufferView(0, _NOWHERE, 0, array.shape, array.strides, array.dtype)
-            if self._origin[slot] == CONSTANT:
+            if self.origin[slot] == CONSTANT:
                 read.array = self.variables[slot].array
             reads.append(read)
         found = self._lowerer.template_of(call, reads)
@@ -252,7 +241,7 @@ class TraceArrays:
 
     def _key(self, call: TracedCall, operands: list[int], results: list[int], numbers: list[object]) -> Any:
         """Return the key of a call's signature; None if no other call can share it."""
-        function, layout = call.function, self._layout
+        function, layout = call.function, self.layout
         if type(function) is np.ufunc and call.method == "__call__" and not call.kwargs:
             at = 0
             parts: list[object] = [function, None]
@@ -284,7 +273,7 @@ class TraceArrays:
                 call.method,
                 part(call.args),
                 part(call.kwargs),
-                tuple([self._layout[s] for s in results]),
+                tuple([self.layout[s] for s in results]),
             )
             hash(key)
         except (TypeError, StopIteration):  # an argument that has no hash
@@ -299,8 +288,8 @@ class TraceArrays:
         kind = type(x)
         if kind is Var:
             slot = next(slots)
-            constant = by_content and self._origin[slot] == CONSTANT
-            return ("slot", self._root[slot]) if constant else self._layout[slot]
+            constant = by_content and self.origin[slot] == CONSTANT
+            return ("slot", self.root[slot]) if constant else self.layout[slot]
         part = functools.partial(self._key_part, slots, by_content, numbers)
         if kind is tuple or kind is list:
             return (kind, *[part(item) for item in x])
@@ -315,14 +304,28 @@ class TraceArrays:
 
     def _were_separate(self, used: list[Var]) -> bool:
         """Return whether operands that were separate arrays became one when equal calls were merged."""
-        slots = [self.slots[var] for var in used]
+        slots = [self.slot(var) for var in used]
         return any(
-            self._root[slots[i]] == self._root[slots[k]]
+            self.root[slots[i]] == self.root[slots[k]]
             and used[i] is not used[k]
             and not share_memory(used[i].array, used[k].array)
             for i in range(len(used))
             for k in range(i)
         )
+
+
+def _ragged(starts: NumpyArray, values: NumpyArray, rows: NumpyArray) -> NumpyArray:
+    """Return ``values[starts[i]:starts[i + 1]]`` of each row ``i``, one after another."""
+    begins, counts = starts[rows], starts[rows + 1] - starts[rows]
+    ends = np.cumsum(counts)
+    return values[np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - ends + counts, counts)]
+
+
+def _groups(keys: NumpyArray) -> list[NumpyArray]:
+    """Return the indices of each distinct key, in order."""
+    order = np.argsort(keys, kind="stable")
+    begins = np.flatnonzero(np.append(True, keys[order[1:]] != keys[order[:-1]])[: len(keys)])
+    return np.split(order, begins[1:]) if len(keys) else []
 
 
 def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> bool:

@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src import native
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
-from chainrule._src.compiling.fingerprints import Fingerprints
+from chainrule._src.compiling.encoding import EncodedCalls, operand_vars
+from chainrule._src.compiling.fingerprints import Fingerprint
 from chainrule._src.compiling.function_trace import Argument, Backward, FunctionTrace, LeafRef, TracedOutput, same_leaf
 from chainrule._src.compiling.guards.guards import same_value
 from chainrule._src.compiling.keys import keys_within
 from chainrule._src.compiling.memory_use import reachable_nbytes
 from chainrule._src.compiling.plan import ExecutionPlan
-from chainrule._src.compiling.simplify import operand_vars
 from chainrule._src.compiling.value_checks import ValueCheck, ValueDiffers, is_checked_in_plan, reads_up_to, with_checks
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.interpreters.trace_types import Program, TracedCall, ValueGuard, Var
@@ -49,7 +48,7 @@ class Segment:
     """The part of a trace from one value read to the next.
 
     Attributes:
-        calls: the recorded calls, until they are planned; fingerprints: the fingerprints of the calls.
+        calls, encoded: the recorded calls, until they are planned; fingerprint: the fingerprint of the calls.
         checks: the values read before its end that the plan compares with the recorded ones.
         guard: the value that Python reads at the end; None at the end of the function.
         branches: the following segments, by the bytes of the value.
@@ -64,7 +63,8 @@ class Segment:
         "branches",
         "calls",
         "checks",
-        "fingerprints",
+        "encoded",
+        "fingerprint",
         "guard",
         "inputs",
         "needs",
@@ -77,7 +77,8 @@ class Segment:
     def __init__(self, calls: list[TracedCall], guard: ValueGuard | None, checks: list[ValueCheck]) -> None:
         self.calls = calls
         self.checks = checks
-        self.fingerprints = Fingerprints(calls)
+        self.encoded: EncodedCalls | None = EncodedCalls(calls)
+        self.fingerprint = Fingerprint(self.encoded)
         self.guard = guard
         self.branches: dict[bytes, Segment] = {}
         self.trace: FunctionTrace | None = None
@@ -272,7 +273,7 @@ class Tree:
         same = (
             len(old.constants) == len(trace.constants)
             and all(same_bits(x.array, y.array) for x, y in zip(old.constants, trace.constants, strict=True))
-            and self.root.fingerprints == Fingerprints(trace.calls)
+            and self.root.fingerprint == Fingerprint(EncodedCalls(trace.calls))
             and self.sources.keys() == {-var.number for var in trace.sources}
             and all(_same_source(self.sources[-var.number], source) for var, source in trace.sources.items())
             and self._layouts == _layouts_of(trace)
@@ -439,7 +440,7 @@ def _same_result(x: TracedOutput, y: TracedOutput) -> bool:
 def _same_backward(x: Backward, y: Backward) -> bool:
     return (
         x.results == y.results
-        and x.fingerprints == y.fingerprints
+        and x.fingerprint == y.fingerprint
         and _same_sources([x.cotangents, x.residuals, x.grads], [y.cotangents, y.residuals, y.grads])
         and _same_sources(x.leaves, y.leaves)
     )
@@ -453,7 +454,7 @@ def _equal(old: Segment, new: Segment) -> bool:
     """Return whether two segments make the same calls and read the same value at their ends."""
     if old.guard is None or new.guard is None:
         return False
-    same = old.guard.var.number == new.guard.var.number and old.fingerprints == new.fingerprints
+    same = old.guard.var.number == new.guard.var.number and old.fingerprint == new.fingerprint
     return same and [check[:3] for check in old.checks] == [check[:3] for check in new.checks]
 
 
@@ -465,18 +466,19 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], trace: FunctionTrace) -> No
         trace: the trace.
     """
     constants = {var.number: var for var in trace.constants}
-    variables = {var.number: var for var in trace.sources} | constants
+    ends = [*trace.outputs(), *[var for pair in trace.writes for var in pair], *[guard.var for guard in trace.guards]]
+    variables = {var.number: var for var in (*ends, *trace.sources)} | constants
     sources = {var.number for var in trace.sources}
     arguments = [var.number for var, source in trace.sources.items() if type(source) is Argument]
     views = {}
     if len(pairs) > 1:
         views = {var.number: call for call in trace.calls for var in call.results if _is_view(call, var)}
-    calls_of = [_with_views(new, views) if views else new.calls for _, new in pairs]
-    numbers_of = [_numbers_of(calls) for calls in calls_of]
-    for results, _ in numbers_of:
-        variables.update(results)
-    for (segment, new), calls, (results, used) in reversed(list(zip(pairs, calls_of, numbers_of, strict=True))):
-        defined = results.keys()
+    for segment, new in reversed(pairs):
+        encoded = EncodedCalls(_with_views(new, views)) if views else new.encoded
+        assert encoded is not None
+        read = {var.number: var for var in encoded.inputs()}
+        variables.update(read)
+        used = {*read, *[check.number for check in new.checks]}
         after = frozenset().union(*[follows.needs for follows in segment.branches.values()])
         writes: list[tuple[Var, Var]] = []
         if new.guard is None:
@@ -484,42 +486,31 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], trace: FunctionTrace) -> No
             writes = trace.writes
             used.update([var.number for pair in writes for var in pair])
         else:
-            read = new.guard.var.number
-            outputs = sorted({n for n in after if n in defined} | {read})
+            used.add(new.guard.var.number)
+            outputs = sorted({*encoded.computed(after), new.guard.var.number})
         used.update(outputs)
-        used.update([check.number for check in new.checks])
-        segment.needs = frozenset((used | after) - defined - constants.keys() - sources)
+        defined = encoded.computed(used | after)
+        variables.update(defined)
+        segment.needs = frozenset((used | after) - defined.keys() - constants.keys() - sources)
         if segment.plan is None or outputs != segment.outputs:
-            input_numbers = [*arguments, *sorted(used - defined - constants.keys() - set(arguments))]
+            input_numbers = [*arguments, *sorted(used - defined.keys() - constants.keys() - set(arguments))]
             segment.inputs = [-n if n in sources else n for n in input_numbers]
             segment.outputs = outputs
             if new.guard is not None:
                 segment.strides = [(n, variables[n].array.strides) for n in outputs if variables[n].shape]
             all_constants = [constants[n] for n in sorted(used & constants.keys())]
             if new.checks:
-                shift = len(calls) - len(new.calls)
-                calls, expected = with_checks(calls, new.checks, shift, variables)
+                shift = len(encoded.calls) - len(new.calls)
+                calls, expected = with_checks(encoded.calls, new.checks, shift, variables)
+                encoded = EncodedCalls(calls)
                 all_constants += expected
+            inputs, results = [variables[n] for n in input_numbers], [variables[n] for n in outputs]
             segment.plan = ExecutionPlan(
-                Program(
-                    [variables[n] for n in input_numbers],
-                    all_constants,
-                    calls,
-                    [variables[n] for n in outputs],
-                    writes,
-                )
+                Program(inputs, all_constants, encoded.calls, results, writes), encoded=encoded
             )
     for segment, new in pairs:
         segment.calls = new.calls = []
-
-
-def _numbers_of(calls: list[TracedCall]) -> tuple[dict[int, Var], set[int]]:
-    """Return the Vars that calls compute, by number, and the numbers of the other Vars that they read."""
-    if native.LOOPS is not None:
-        found: tuple[dict[int, Var], set[int]] = native.LOOPS.numbers_of(calls)
-        return found
-    results = {var.number: var for call in calls for var in call.results}
-    return results, {var.number for call in calls for var in operand_vars(call) if var.number not in results}
+        segment.encoded = new.encoded = None
 
 
 def _is_view(call: TracedCall, var: Var) -> bool:
