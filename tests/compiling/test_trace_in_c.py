@@ -222,7 +222,7 @@ def test_passes_are_those_of_python(name, monkeypatch):
                 arrays = calls | {name: x for name, x in vars(trace).items() if isinstance(x, np.ndarray)}
                 counts = simplified.dropped, simplified.merged, simplified.folded
                 remaining = [(id(call), used) for call, used in simplified.calls]
-                forms = _renumbered(encoded.form), encoded.calls, encoded.index, encoded.layouts
+                forms = _renumbered(encoded.form), encoded.calls, encoded.variables, encoded.layouts
                 both.append((forms, counts, remaining, {name: x.tolist() for name, x in arrays.items()}))
         assert both[0] == both[1]
 

@@ -9,6 +9,7 @@ compute equal results from equal operands. Calls have the same *signature* if fo
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -36,7 +37,7 @@ class EncodedCalls:
         calls: the calls, in order.
 
     Attributes:
-        variables: the Vars of the calls; index: for each of them its index in the list.
+        variables: the Vars of the calls.
         number, layout, address: for each Var its number, the index of its layout (-1 without an array), and the address of its data.
         layouts: shape, strides and dtype of each layout.
         starts, operands: the Vars among the arguments of call ``i`` are ``operands[starts[i]:starts[i + 1]]``, with repetitions.
@@ -53,9 +54,8 @@ class EncodedCalls:
         self._form_count = 0
         encode = _encode_calls if native.LOOPS is None else native.LOOPS.encode_calls
         self.variables: list[Var]
-        self.index: dict[Var, int]
         (
-            self.variables, self.index, self.number, self.layout, self.address, self.starts, self.operands, self.result_starts,
+            self.variables, self.number, self.layout, self.address, self.starts, self.operands, self.result_starts,
             self.results, self.form, self.signature, self.flags, self.first, self.first_of_form, self.hashes,
         ) = encode(calls, self._form_of, self.layout_of)  # fmt: skip
         self._forms.clear()
@@ -76,6 +76,11 @@ class EncodedCalls:
     def layout_of(self, array: NumpyArray) -> int:
         """Return the index of the layout of an array."""
         return self.layouts.setdefault((array.shape, array.strides, array.dtype), len(self.layouts))
+
+    @functools.cached_property
+    def index(self) -> dict[Var, int]:
+        """The index of each Var among ``variables``."""
+        return dict(zip(self.variables, range(len(self.variables)), strict=True))
 
     def add(self, variables: Iterable[Var]) -> None:
         """Add Vars that no call computes or reads."""
@@ -152,5 +157,5 @@ def _encode_calls(calls: list[TracedCall], form_of: Any, layout_of: Any) -> tupl
     rows = layouts, starts, operands, result_starts, results, forms, encoded, first, first_of_form
     layout, *arrays, first_array, first_form_array = [np.array(row, np.int32) for row in rows]
     return (
-        list(index), index, numbers, layout, addresses, *arrays, flags, first_array, first_form_array, np.zeros(0, np.int64),
+        list(index), numbers, layout, addresses, *arrays, flags, first_array, first_form_array, np.zeros(0, np.int64),
     )  # fmt: skip

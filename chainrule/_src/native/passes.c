@@ -133,8 +133,7 @@ static void free_rows(Rows *rows) {
 
 static unsigned long long mixed(unsigned long long hash, unsigned long long part) {
     hash = (hash ^ part) * 0x9E3779B97F4A7C15ull; /* as in splitmix64 */
-    hash ^= hash >> 32;
-    return hash * 0xD6E8FEB86659FD93ull ^ hash >> 29;
+    return hash ^ hash >> 29;
 }
 
 static unsigned long long hash_of_row(const Rows *rows, npy_int32 i) { return ((unsigned long long *)rows->hashes.bytes)[i]; }
@@ -212,8 +211,10 @@ static size_t ufunc_row(PyObject *call, npy_int64 *row) {
 }
 
 typedef struct {
-    PyObject *variables, *index, *find_layout; /* a list of Vars; {Var: its index in the list}; the function that numbers layouts */
-    Buffer number, layout, address;            /* for each Var */
+    PyObject *variables, *others, *find_layout; /* a list of Vars; {Var: its index in the list} of those that `by_number` lacks; the function that numbers layouts */
+    Buffer number, layout, address;             /* for each Var */
+    npy_int32 *by_number;                       /* the index of a Var with each number below `numbers`; -1 if there is none */
+    npy_int64 numbers;
     Rows layouts;
     Buffer layout_numbers; /* what find_layout() returned for each of the rows */
 } Variables;
@@ -249,22 +250,26 @@ static npy_int32 layout_number(Variables *v, PyObject *x) {
 
 /* The index of a Var, which is added if it is new; -1 error */
 static npy_int32 index_of(Variables *v, PyObject *var) {
-    PyObject *found = PyDict_GetItemWithError(v->index, var), *array;
-    npy_int32 layout;
-    long long number;
-    if (found != NULL) return (npy_int32)PyLong_AsLong(found);
-    if (PyErr_Occurred()) return -1;
-    array = SLOT(var, var_array);
-    layout = layout_number(v, array);
-    number = SLOT(var, var_number) == NULL ? -1 : PyLong_AsLongLong(SLOT(var, var_number));
-    found = layout == -2 || PyErr_Occurred() ? NULL : PyLong_FromSsize_t(PyList_GET_SIZE(v->variables));
-    if (found == NULL) return -1;
-    if (append_int(&v->layout, layout) < 0 || append_long(&v->number, number) < 0 || append_long(&v->address, layout < 0 ? 0 : (npy_int64)(size_t)PyArray_DATA((PyArrayObject *)array)) < 0 || PyDict_SetItem(v->index, var, found) < 0 || PyList_Append(v->variables, var) < 0) {
-        Py_DECREF(found);
-        return -1;
+    PyObject *array = SLOT(var, var_array), *found;
+    long long number = SLOT(var, var_number) == NULL ? -1 : PyLong_AsLongLong(SLOT(var, var_number));
+    npy_int32 layout, index, at = number >= 0 && number < v->numbers ? v->by_number[number] : -1;
+    if (at >= 0 && PyList_GET_ITEM(v->variables, at) == var) return at;
+    if (number < 0 || number >= v->numbers || at >= 0) { /* another Var has this number */
+        found = PyDict_GetItemWithError(v->others, var);
+        if (found != NULL) return (npy_int32)PyLong_AsLong(found);
     }
-    Py_DECREF(found);
-    return (npy_int32)(PyList_GET_SIZE(v->variables) - 1);
+    layout = PyErr_Occurred() ? -2 : layout_number(v, array);
+    if (layout == -2) return -1;
+    if (append_int(&v->layout, layout) < 0 || append_long(&v->number, number) < 0 || append_long(&v->address, layout < 0 ? 0 : (npy_int64)(size_t)PyArray_DATA((PyArrayObject *)array)) < 0 || PyList_Append(v->variables, var) < 0) return -1;
+    index = (npy_int32)(PyList_GET_SIZE(v->variables) - 1);
+    if (number >= 0 && number < v->numbers && at < 0) {
+        v->by_number[number] = index;
+    } else {
+        found = PyLong_FromLong(index);
+        if (found == NULL || PyDict_SetItem(v->others, var, found) < 0) index = -1;
+        Py_XDECREF(found);
+    }
+    return index;
 }
 
 /* Append the indices of the Vars in nested containers, in the order of operand_vars() in compiling/encoding.py: -1 error. */
@@ -309,7 +314,8 @@ static void free_encoder(Encoder *e) {
     free_rows(&e->steps);
     free_rows(&e->distinct);
     Py_XDECREF(e->variables.variables);
-    Py_XDECREF(e->variables.index);
+    Py_XDECREF(e->variables.others);
+    PyMem_Free(e->variables.by_number);
 }
 
 /* Find the form of a call: -1 error */
@@ -376,8 +382,12 @@ static PyObject *encode_calls(PyObject *module, PyObject *args) {
     memset(&e, 0, sizeof e);
     if (!PyArg_ParseTuple(args, "O!OO", &PyList_Type, &calls, &python, &e.variables.find_layout)) return NULL;
     e.variables.variables = PyList_New(0);
-    e.variables.index = PyDict_New();
-    failed = e.variables.variables == NULL || e.variables.index == NULL || append_int(&e.starts, 0) < 0 || append_int(&e.result_starts, 0) < 0;
+    e.variables.others = PyDict_New();
+    e.variables.numbers = 4 * (npy_int64)PyList_GET_SIZE(calls) + 256;
+    e.variables.by_number = PyMem_Malloc((size_t)e.variables.numbers * sizeof(npy_int32));
+    if (e.variables.by_number == NULL) PyErr_NoMemory();
+    else memset(e.variables.by_number, 0xFF, (size_t)e.variables.numbers * sizeof(npy_int32));
+    failed = e.variables.variables == NULL || e.variables.others == NULL || e.variables.by_number == NULL || append_int(&e.starts, 0) < 0 || append_int(&e.result_starts, 0) < 0;
     for (i = 0; i < PyList_GET_SIZE(calls) && !failed; i++) {
         PyObject *call = Py_NewRef(PyList_GET_ITEM(calls, i));
         if (call_type == NULL || Py_TYPE(call) != call_type) PyErr_SetString(PyExc_TypeError, "encode_calls takes a list of TracedCalls");
@@ -392,7 +402,7 @@ static PyObject *encode_calls(PyObject *module, PyObject *args) {
     if (!failed && e.ufunc_forms.length > 0) failed = append_bytes(&e.other_forms, e.ufunc_forms.bytes, e.ufunc_forms.length) < 0;
     if (!failed) {
         encoded = Py_BuildValue(
-            "OONNNNNNNNNNNNN", e.variables.variables, e.variables.index, to_numpy(&e.variables.number, NPY_INT64, 8), int_array(&e.variables.layout), to_numpy(&e.variables.address, NPY_INT64, 8), int_array(&e.starts), int_array(&e.operands), int_array(&e.result_starts), int_array(&e.results), int_array(&e.forms), int_array(&e.signatures), to_numpy(&e.flags, NPY_UINT8, 1), int_array(&e.first), int_array(&e.other_forms), to_numpy(&e.ufunc_calls.hashes, NPY_INT64, 8));
+            "ONNNNNNNNNNNNN", e.variables.variables, to_numpy(&e.variables.number, NPY_INT64, 8), int_array(&e.variables.layout), to_numpy(&e.variables.address, NPY_INT64, 8), int_array(&e.starts), int_array(&e.operands), int_array(&e.result_starts), int_array(&e.results), int_array(&e.forms), int_array(&e.signatures), to_numpy(&e.flags, NPY_UINT8, 1), int_array(&e.first), int_array(&e.other_forms), to_numpy(&e.ufunc_calls.hashes, NPY_INT64, 8));
     }
     free_encoder(&e);
     return encoded;
