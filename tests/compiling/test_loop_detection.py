@@ -159,8 +159,20 @@ def test_steps_of_python_read_views_of_iterations_that_are_not_lowered():
     assert [x.tobytes() for x in plan.run(given)] == [x.tobytes() for x in p.eager(*given)]
 
 
-def test_windows_of_signatures_hash_alike_where_they_are_equal():
+@pytest.mark.parametrize("length", [1, 2, 4, 16])
+def test_the_distances_between_equal_windows(length):
+    random = np.random.default_rng(length)
+    signature = np.concatenate([random.integers(0, 3, 200), np.tile(random.integers(0, 9, 20), 8)]).astype(np.int32)
+    windows = [signature[k : k + length].tobytes() for k in range(len(signature) - length + 1)]
+    last, expected = {}, []
+    for k, window in enumerate(windows):
+        if window in last:
+            expected.append(k - last[window])
+        last[window] = k
+    assert loop_detection.LOOPS.repeat_distances(signature, length).tolist() == expected
+    assert loop_detection.LOOPS.repeat_distances(signature[:0], length).tolist() == []
+
+
+def test_the_period_of_signatures():
     signature = np.array([3, 1, 4, 1, 5, 9, 2, 6] * 9, np.int32)
-    hashes = loop_detection._hashes(signature, 16)
-    assert len(hashes) == len(signature) - 15 and (hashes[8:] == hashes[:-8]).all() and len(set(hashes.tolist())) == 8
     assert loop_detection._periods(signature)[0] == 8

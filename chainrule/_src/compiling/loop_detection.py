@@ -25,6 +25,7 @@ from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.grouping import LARGE
 from chainrule._src.compiling.layout import memory_span, slot_nbytes
 from chainrule._src.compiling.trace import CONSTANT, TraceArrays
+from chainrule._src.native import LOOPS
 
 #: minimum number of iterations of a loop, and of the kernel calls of all iterations
 MIN_ITERATIONS, MIN_KERNEL_CALLS = 4, 24
@@ -249,7 +250,7 @@ class LoopFinder:
             shifted[writer, column] |= bool(step)
         plans: list[tuple[int, int, NumpyArray, NumpyArray, NumpyArray]] = []
         for column in range(before.shape[1]):
-            for age in _distinct(before[:, column])[0].tolist():
+            for age in _distinct(before[:, column]).tolist():
                 bodies = np.flatnonzero(
                     (before[:, column] == age) & (trace.results[begin : begin + period, column] >= 0)
                 )
@@ -327,10 +328,9 @@ def _periods(signature: NumpyArray) -> list[int]:
     """Return distances between equal windows of signatures, the most frequent first."""
     found: list[tuple[int, int]] = []
     for length in WINDOWS:
-        hashes = _hashes(signature, length)
-        order = np.argsort(hashes, kind="stable")
-        same = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
-        distances, counts = _distinct(order[same + 1] - order[same])
+        occurrences = np.bincount(LOOPS.repeat_distances(signature, length))
+        distances = np.flatnonzero(occurrences)
+        counts = occurrences[distances]
         most = np.argsort(-counts, kind="stable")[:MAX_PERIODS]
         found += [(-int(counts[k]), int(distances[k])) for k in most if counts[k] >= MIN_ITERATIONS - 1]
     return list(dict.fromkeys([distance for _, distance in sorted(found)]))
@@ -352,7 +352,7 @@ def _multiples(same: NumpyArray) -> list[int]:
         return []
     if 2 * len(breaks) > len(same):
         return list(range(2, 1 + min(MAX_MULTIPLE, (1 + len(same)) // MIN_ITERATIONS)))
-    distances, _ = _distinct(np.concatenate([breaks[k:] - breaks[:-k] for k in range(1, MIN_ITERATIONS)]))
+    distances = _distinct(np.concatenate([breaks[k:] - breaks[:-k] for k in range(1, MIN_ITERATIONS)]))
     is_break = ~np.append(same, True)
     repeated = [is_break[np.minimum(breaks + distance, len(same))].sum() for distance in distances]
     evenly = [
@@ -361,26 +361,10 @@ def _multiples(same: NumpyArray) -> list[int]:
     return evenly[:MIN_ITERATIONS]
 
 
-def _distinct(x: NumpyArray) -> tuple[NumpyArray, NumpyArray]:
-    """Return the distinct numbers of an array, in order, and their counts. (``np.unique`` imports ``np.ma``.)"""
+def _distinct(x: NumpyArray) -> NumpyArray:
+    """Return the distinct numbers of an array, in order. (``np.unique`` imports ``np.ma``.)"""
     x = np.sort(x)
-    begins = np.flatnonzero(np.append(True, x[1:] != x[:-1])[: len(x)])
-    return x[begins], np.diff(np.append(begins, len(x)))
-
-
-def _hashes(signature: NumpyArray, length: int) -> NumpyArray:
-    """Return a hash for each window of ``length`` signatures: a polynomial in their values, modulo 2**64."""
-    count = len(signature)
-    if count <= length:
-        return np.zeros(0, np.uint64)
-    base = 0x9E3779B97F4A7C15
-    powers, inverses = np.full(count, base, np.uint64), np.full(count, pow(base, -1, 1 << 64), np.uint64)
-    powers[0] = inverses[0] = 1
-    powers, inverses = np.multiply.accumulate(powers), np.multiply.accumulate(inverses)
-    mixed = (signature.astype(np.uint64) + np.uint64(0x1234567)) * np.uint64(0xD6E8FEB86659FD93)
-    sums = np.zeros(count + 1, np.uint64)
-    np.add.accumulate(mixed * powers, out=sums[1:])
-    return (sums[length:] - sums[:-length]) * inverses[: count - length + 1]
+    return x[np.append(True, x[1:] != x[:-1])[: len(x)]]
 
 
 def _repetitions(signature: NumpyArray, period: int) -> Iterator[tuple[int, int]]:

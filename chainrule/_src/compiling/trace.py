@@ -27,6 +27,8 @@ ndarray = np.ndarray
 INPUT, CONSTANT, COMPUTED = range(3)
 #: the number of elements up to which equal constants share a slot
 MERGED_SIZE = 64
+#: the number of calls with one signature up to which each call is examined by itself
+FEW = 8
 _NOWHERE = Buffer(ARENA, 0)
 
 
@@ -121,7 +123,7 @@ class TraceArrays:
         may_view = np.array([encoded.calls[i].function in VIEWS for i in encoded.first.tolist()], bool)
         rows = rows[may_view[encoded.signature[rows]]]
         for calls in _groups(encoded.signature[rows]):
-            self._set_views(rows[calls], is_view)
+            self._note_views(rows[calls], is_view)
         while True:  # views of views
             root = self.root[self.root]
             if np.array_equal(root, self.root):
@@ -130,36 +132,42 @@ class TraceArrays:
             self.offset += self.offset[self.root]
             self.root = root
 
-    def _set_views(self, rows: NumpyArray, is_view: NumpyArray) -> None:
+    def _note_views(self, rows: NumpyArray, is_view: NumpyArray) -> None:
         """Note the views that calls return.
 
         Args:
             rows: calls with one signature and one operand.
             is_view: gets True for the calls that return views.
         """
+        if len(rows) <= FEW:
+            for i in rows.tolist():
+                self._note_view(i, is_view)
+            return
         encoded, first = self._encoded, int(rows[0])
         operands = encoded.operands[encoded.starts[rows]]
         results = encoded.results[encoded.result_starts[rows][:, None] + np.arange(len(encoded.calls[first].results))]
         distance = encoded.address[results] - encoded.address[operands][:, None]
         given = self.variables[operands[0]].array
-        offsets = self._offsets_of_views(encoded.calls[first], given)
-        before, nbytes = memory_span(given.shape, given.strides, given.itemsize)
+        offsets = _offsets_of_views(encoded.calls[first], given)
         if offsets is None:
+            before, nbytes = memory_span(given.shape, given.strides, given.itemsize)
             unusual = ((distance >= -before) & (distance < nbytes - before)).any(1)
         else:
             unusual = (distance != distance[0]).any(1) & bool(distance[0].tolist() == offsets)
-            self.root[results], self.offset[results], is_view[rows] = self._slot[operands][:, None], offsets, True
-        for i, operand, row in zip(rows[unusual].tolist(), operands[unusual].tolist(), results[unusual], strict=True):
-            offsets = self._offsets_of_views(encoded.calls[i], self.variables[operand].array)
-            is_view[i] = offsets is not None
-            self.root[row], self.offset[row] = (row, 0) if offsets is None else (self._slot[operand], offsets)
+            usual = ~unusual
+            self.root[results[usual]], self.offset[results[usual]] = self._slot[operands[usual]][:, None], offsets
+            is_view[rows[usual]] = True
+        for i in rows[unusual].tolist():
+            self._note_view(i, is_view)
 
-    def _offsets_of_views(self, call: TracedCall, given: NumpyArray) -> list[int] | None:
-        """Return the bytes from the operand to each result of a call that returns views; None for other calls."""
-        found = views_of(call, given)
-        if found is None:
-            return None
-        return [data_address(array) - data_address(given) if array.size else 0 for array in found[1]]
+    def _note_view(self, i: int, is_view: NumpyArray) -> None:
+        """Note the views that a call returns, if it does."""
+        encoded = self._encoded
+        operand = int(encoded.operands[encoded.starts[i]])
+        offsets = _offsets_of_views(encoded.calls[i], self.variables[operand].array)
+        if offsets is not None:
+            results = encoded.results[encoded.result_starts[i] : encoded.result_starts[i + 1]]
+            self.root[results], self.offset[results], is_view[i] = self._slot[operand], offsets, True
 
     # -- signatures --------------------------------------------------------------------------------------------------
 
@@ -312,6 +320,14 @@ class TraceArrays:
             for i in range(len(used))
             for k in range(i)
         )
+
+
+def _offsets_of_views(call: TracedCall, given: NumpyArray) -> list[int] | None:
+    """Return the bytes from the operand to each result of a call that returns views; None for other calls."""
+    found = views_of(call, given)
+    if found is None:
+        return None
+    return [data_address(array) - data_address(given) if array.size else 0 for array in found[1]]
 
 
 def _ragged(starts: NumpyArray, values: NumpyArray, rows: NumpyArray) -> NumpyArray:

@@ -501,11 +501,49 @@ static PyObject *merge_equal(PyObject *module, PyObject *args) {
     return failed ? NULL : PyLong_FromSsize_t(merged);
 }
 
+/* repeat_distances(signatures, length) -> for each window of `length` signatures that occurs before, the distance to its last occurrence */
+static PyObject *repeat_distances(PyObject *module, PyObject *args) {
+    PyObject *array, *found = NULL;
+    const unsigned long long base = 0x9E3779B97F4A7C15ull;
+    unsigned long long hash = 0, power = 1, *hashes;
+    npy_int32 *signatures, *last;
+    Py_ssize_t length, n, i;
+    size_t size = 64, at;
+    Buffer distances;
+    int failed = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "On", &array, &length) || (signatures = items_of(array, NPY_INT32)) == NULL) return NULL;
+    n = PyArray_SIZE((PyArrayObject *)array);
+    while (size < 2 * (size_t)n) size *= 2;
+    memset(&distances, 0, sizeof distances);
+    hashes = PyMem_Malloc(size * sizeof *hashes);
+    last = PyMem_Malloc(size * sizeof *last);
+    if (hashes == NULL || last == NULL) PyErr_NoMemory();
+    else memset(last, 0xFF, size * sizeof *last);
+    for (i = 1; i < length; i++) power *= base;
+    failed = PyErr_Occurred() != NULL;
+    for (i = 0; i < n && !failed; i++) { /* the hash of a window is a polynomial in its signatures */
+        if (i >= length) hash -= power * mixed(1, (unsigned long long)signatures[i - length]);
+        hash = hash * base + mixed(1, (unsigned long long)signatures[i]);
+        if (i < length - 1) continue;
+        for (at = (size_t)mixed(2, hash) & (size - 1); last[at] >= 0 && hashes[at] != hash; at = (at + 1) & (size - 1)) {}
+        if (last[at] >= 0) failed = append_int(&distances, (npy_int32)i - last[at]) < 0;
+        hashes[at] = hash;
+        last[at] = (npy_int32)i;
+    }
+    if (!failed) found = int_array(&distances);
+    PyMem_Free(hashes);
+    PyMem_Free(last);
+    PyMem_Free(distances.bytes);
+    return found;
+}
+
 PyMethodDef pass_functions[] = {
     {"results_in_memory", results_in_memory, METH_VARARGS, "results_in_memory(calls, ids): the results of calls whose memory may belong to an array with an id of the set"},
     {"drop_results", drop_results, METH_VARARGS, "drop_results(calls, kept): drop the values of the results of calls, except of the Vars in a set"},
     {"encode_calls", encode_calls, METH_VARARGS, "encode_calls(calls, find_form, find_layout): calls as integer arrays"},
     {"mark_live", mark_live, METH_VARARGS, "mark_live(calls, live, reads, needed): mark the calls that arrays depend on"},
     {"merge_equal", merge_equal, METH_VARARGS, "merge_equal(calls, forms, live, pure, reads, constant, same, fold): drop calls that are equal to earlier ones"},
+    {"repeat_distances", repeat_distances, METH_VARARGS, "repeat_distances(signatures, length): the distances between equal windows of signatures"},
     {NULL, NULL, 0, NULL},
 };
