@@ -12,9 +12,10 @@ from chainrule._src.compiling.fingerprints import Fingerprint
 from chainrule._src.compiling.plan import LOWERER
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.trace import TraceArrays
-from chainrule._src.interpreters.trace_types import TracedCall
+from chainrule._src.interpreters.trace_types import TracedCall, Var
 
 X = np.array([0.5, -1.25, 2.0])
+needs_extension = pytest.mark.skipif(not native.AVAILABLE, reason="the extension is not built")
 
 
 @pytest.fixture(params=["C", "Python"], autouse=True)
@@ -133,6 +134,7 @@ def test_calls_are_merged_by_the_operands_that_remain():
     np.testing.assert_array_equal(simplified.constants[folded], np.exp(X + 1) + 1)
 
 
+@needs_extension
 @pytest.mark.parametrize("count", [3, 20])
 @pytest.mark.parametrize("copied", [(), (0,), (2,), (0, 1, 2)])
 def test_copies_among_views_have_their_own_memory(count, copied):
@@ -152,6 +154,7 @@ def test_copies_among_views_have_their_own_memory(count, copied):
     assert len(trace.position) == count + len(copied)
 
 
+@needs_extension
 def test_views_of_views_have_the_offsets_from_the_first_array():
     p = ProgramBuilder(np.arange(24.0).reshape(4, 6))
     x = p.inputs[0]
@@ -163,6 +166,27 @@ def test_views_of_views_have_the_offsets_from_the_first_array():
     slot = trace.slot(p.calls[-2].results[0])
     assert (trace.root[slot], trace.offset[slot]) == (trace.slot(p.inputs[0]), 8 * (18 + 3))
     assert trace.index.tolist() == [-1] * 5 + [0] and trace.position.tolist() == [5]
+
+
+def test_the_calls_that_return_views():
+    p = ProgramBuilder(np.arange(12.0).reshape(3, 4), np.arange(3))
+    x, y = p.inputs
+    calls = [
+        (operator.getitem, x, slice(1, None)), (operator.getitem, x, y), (operator.getitem, x, slice(3, None)), (np.negative, x),
+        (np.transpose, x), (np.ravel, x), (np.split, x, 3), (np.reshape, y, (3, 1)), (np.broadcast_to, y, (2, 3)),
+        (operator.getitem, x, (slice(None, None, -1), slice(None, None, -2))), (np.copy, x), (np.asarray, x),
+    ]  # fmt: skip
+    for function, *args in calls:
+        p(function, *args)
+    expected = [
+        call
+        for call in p.calls
+        if len(call.results) == 1
+        and any(np.may_share_memory(call.results[0].array, x.array) for x in call.args if type(x) is Var)
+    ]
+    assert EncodedCalls(p.calls).views() == expected
+    assert [p.calls.index(call) for call in expected] == [0, 4, 5, 7, 8, 9, 11]
+    assert EncodedCalls([]).views() == []
 
 
 def test_bad_calls_and_arrays_are_refused():

@@ -1,7 +1,7 @@
 """The calls of a trace as integer arrays, which the first passes read instead of objects.
 
-``tree`` encodes the calls of each segment. ``fingerprints``, ``simplify`` and ``trace`` take the arrays. ``native/passes.c`` encodes
-calls in C.
+``tree`` encodes the calls of each segment, in C with the extension (``native/passes.c``). ``fingerprints``, ``simplify`` and ``trace``
+take the arrays.
 
 Each array of the program has an index. Calls have the same *form* if function and arguments are equal, apart from arrays: such calls
 compute equal results from equal operands. Calls have the same *signature* if form, layouts of operands and layouts of results are equal.
@@ -17,7 +17,7 @@ import numpy as np
 
 from chainrule._src import native
 from chainrule._src.arrays.types import NumpyArray
-from chainrule._src.compiling.layout import data_address
+from chainrule._src.compiling.layout import data_address, memory_span
 from chainrule._src.interpreters.trace_types import (
     PrimitiveFunction,
     TracedCall,
@@ -110,6 +110,19 @@ class EncodedCalls:
         computed[self.results] = True
         return [self.variables[k] for k in np.flatnonzero(~computed).tolist()]
 
+    def views(self) -> list[TracedCall]:
+        """Return the calls whose only result is in the memory that one of their operands spans."""
+        spans = [memory_span(shape, strides, dtype.itemsize) for shape, strides, dtype in self.layouts]
+        before, nbytes = np.array([*spans, (0, 0)], np.int64)[self.layout].T
+        begin = self.address - before
+        end = begin + nbytes
+        calls = np.repeat(np.arange(len(self.calls)), np.diff(self.starts))
+        is_single = np.diff(self.result_starts)[calls] == 1
+        calls, x = calls[is_single], self.operands[is_single]
+        y = self.results[self.result_starts[calls]]
+        shared = (begin[x] < end[y]) & (begin[y] < end[x]) & (nbytes[x] > 0) & (nbytes[y] > 0)
+        return [self.calls[i] for i in dict.fromkeys(calls[shared].tolist())]
+
     def computed(self, numbers: Collection[int]) -> dict[int, Var]:
         """Return the Vars that calls compute, of those with some numbers, by number."""
         wanted = np.sort(np.array([*numbers, -1], np.int64))
@@ -159,3 +172,7 @@ def _encode_calls(calls: list[TracedCall], form_of: Any, layout_of: Any) -> tupl
     return (
         list(index), numbers, layout, addresses, *arrays, flags, first_array, first_form_array, np.zeros(0, np.int64),
     )  # fmt: skip
+
+
+#: what is left of a trace once it is planned
+NO_CALLS = EncodedCalls([])

@@ -15,7 +15,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
-from chainrule._src.compiling.encoding import EncodedCalls, operand_vars
+from chainrule._src.compiling.encoding import NO_CALLS, EncodedCalls, operand_vars
 from chainrule._src.compiling.fingerprints import Fingerprint
 from chainrule._src.compiling.function_trace import Argument, Backward, FunctionTrace, LeafRef, TracedOutput, same_leaf
 from chainrule._src.compiling.guards.guards import same_value
@@ -48,7 +48,7 @@ class Segment:
     """The part of a trace from one value read to the next.
 
     Attributes:
-        calls, encoded: the recorded calls, until they are planned; fingerprint: the fingerprint of the calls.
+        encoded: the recorded calls, until they are planned; fingerprint: the fingerprint of the calls.
         checks: the values read before its end that the plan compares with the recorded ones.
         guard: the value that Python reads at the end; None at the end of the function.
         branches: the following segments, by the bytes of the value.
@@ -61,7 +61,6 @@ class Segment:
 
     __slots__ = (
         "branches",
-        "calls",
         "checks",
         "encoded",
         "fingerprint",
@@ -75,9 +74,8 @@ class Segment:
     )
 
     def __init__(self, calls: list[TracedCall], guard: ValueGuard | None, checks: list[ValueCheck]) -> None:
-        self.calls = calls
         self.checks = checks
-        self.encoded: EncodedCalls | None = EncodedCalls(calls)
+        self.encoded = EncodedCalls(calls)
         self.fingerprint = Fingerprint(self.encoded)
         self.guard = guard
         self.branches: dict[bytes, Segment] = {}
@@ -472,10 +470,9 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], trace: FunctionTrace) -> No
     arguments = [var.number for var, source in trace.sources.items() if type(source) is Argument]
     views = {}
     if len(pairs) > 1:
-        views = {var.number: call for call in trace.calls for var in call.results if _is_view(call, var)}
+        views = {call.results[0].number: call for _, new in pairs for call in new.encoded.views()}
     for segment, new in reversed(pairs):
         encoded = EncodedCalls(_with_views(new, views)) if views else new.encoded
-        assert encoded is not None
         read = {var.number: var for var in encoded.inputs()}
         variables.update(read)
         used = {*read, *[check.number for check in new.checks]}
@@ -500,7 +497,7 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], trace: FunctionTrace) -> No
                 segment.strides = [(n, variables[n].array.strides) for n in outputs if variables[n].shape]
             all_constants = [constants[n] for n in sorted(used & constants.keys())]
             if new.checks:
-                shift = len(encoded.calls) - len(new.calls)
+                shift = len(encoded.calls) - len(new.encoded.calls)
                 calls, expected = with_checks(encoded.calls, new.checks, shift, variables)
                 encoded = EncodedCalls(calls)
                 all_constants += expected
@@ -509,13 +506,7 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], trace: FunctionTrace) -> No
                 Program(inputs, all_constants, encoded.calls, results, writes), encoded=encoded
             )
     for segment, new in pairs:
-        segment.calls = new.calls = []
-        segment.encoded = new.encoded = None
-
-
-def _is_view(call: TracedCall, var: Var) -> bool:
-    """Return whether the result of a call shares memory with one of its operands."""
-    return len(call.results) == 1 and any(np.may_share_memory(var.array, x.array) for x in operand_vars(call))
+        segment.encoded = new.encoded = NO_CALLS
 
 
 def _with_views(segment: Segment, views: dict[int, TracedCall]) -> list[TracedCall]:
@@ -524,8 +515,9 @@ def _with_views(segment: Segment, views: dict[int, TracedCall]) -> list[TracedCa
     Views are made again in each segment: an array that one segment outputs to another gets a new layout, while the layout of
     a view depends on its base.
     """
-    own = {var.number for call in segment.calls for var in call.results}
-    missing = [var.number for call in segment.calls for var in operand_vars(call) if var.number not in own]
+    calls = segment.encoded.calls
+    own = {var.number for call in calls for var in call.results}
+    missing = [var.number for var in segment.encoded.inputs()]
     if segment.trace is not None:
         missing += [var.number for var in segment.trace.outputs() if var.number not in own]
     repeated: dict[int, TracedCall] = {}
@@ -533,4 +525,4 @@ def _with_views(segment: Segment, views: dict[int, TracedCall]) -> list[TracedCa
         if number in views and number not in repeated:
             repeated[number] = views[number]
             missing += [var.number for var in operand_vars(views[number])]
-    return [*[repeated[number] for number in sorted(repeated)], *segment.calls]
+    return [*[repeated[number] for number in sorted(repeated)], *calls]
