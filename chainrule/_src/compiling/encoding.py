@@ -172,7 +172,3 @@ def _encode_calls(calls: list[TracedCall], form_of: Any, layout_of: Any) -> tupl
     return (
         list(index), numbers, layout, addresses, *arrays, flags, first_array, first_form_array, np.zeros(0, np.int64),
     )  # fmt: skip
-
-
-#: what is left of a trace once it is planned
-NO_CALLS = EncodedCalls([])

@@ -21,7 +21,7 @@ from chainrule._src.api.array import Array, array_of, as_arrays, plain_or_stacke
 from chainrule._src.arrays.any_array import overlaps_itself, same_strides
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
-from chainrule._src.compiling.encoding import NO_CALLS, EncodedCalls, operand_vars
+from chainrule._src.compiling.encoding import EncodedCalls, operand_vars
 from chainrule._src.compiling.fingerprints import Fingerprint
 from chainrule._src.compiling.generators import Generators, one_thread
 from chainrule._src.compiling.guards import frames
@@ -187,22 +187,22 @@ class Backward:
         self, results: list[int], cotangents: list[Var], leaves: list[LeafRef], grads: list[Var | None]
     ) -> None:
         self.results, self.cotangents, self.leaves, self.grads = results, cotangents, leaves, grads
-        self.encoded = NO_CALLS
+        self.encoded: EncodedCalls | None = None
         self.residuals: list[Var] = []
         self.plan: Any = None
-        self.fingerprint = Fingerprint(self.encoded)
+        self.fingerprint: Fingerprint | None = None
         self.takes_repeated = True
 
     @property
     def calls(self) -> list[TracedCall]:
         """The calls, until they are planned."""
-        return self.encoded.calls
+        return [] if self.encoded is None else self.encoded.calls
 
     def set_plan(self, plan: ExecutionPlan) -> None:
         """Set the plan, and release the calls that it was made from."""
         for var in (*self.residuals, *self.cotangents, *[var for call in self.calls for var in call.results]):
             var.drop_array()
-        self.plan, self.encoded = plan, NO_CALLS
+        self.plan, self.encoded = plan, None
 
 
 class FunctionTrace:

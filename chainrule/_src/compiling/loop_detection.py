@@ -18,6 +18,7 @@ it, a ring buffer if the next iterations read it too, and one slot per iteration
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -240,14 +241,13 @@ class LoopFinder:
         calls = np.repeat(np.arange(period), np.diff(trace.starts[begin : begin + period + 1]))
         before = np.zeros((period, trace.results.shape[1]), np.int64)
         shifted = np.zeros(before.shape, bool)
-        for k in np.flatnonzero(loop.relation == CARRIED).tolist():
-            operand = first + k
-            distance, column = int(self._distance[operand]), int(trace.column[self._operand_root[operand]])
-            writer = (int(calls[k]) - distance) % period
-            age = (distance - int(calls[k]) + writer) // period
-            before[writer, column] = max(before[writer, column], age)
-            step = self._operand_offset[first + len(calls) + k] - self._operand_offset[operand]
-            shifted[writer, column] |= bool(step)
+        carried = np.flatnonzero(loop.relation == CARRIED)
+        operands, readers = first + carried, calls[carried]
+        distances, columns = self._distance[operands], trace.column[self._operand_root[operands]]
+        writers = (readers - distances) % period
+        np.maximum.at(before, (writers, columns), (distances - readers + writers) // period)
+        moves = self._operand_offset[operands + len(calls)] != self._operand_offset[operands]
+        shifted[writers[moves], columns[moves]] = True
         plans: list[tuple[int, int, NumpyArray, NumpyArray, NumpyArray]] = []
         for column in range(before.shape[1]):
             for age in _distinct(before[:, column]).tolist():
@@ -269,12 +269,12 @@ class LoopFinder:
                 ends = start + (np.arange(len(members)) + age + 1) * period
                 late: NumpyArray = trace.last[members] >= ends[:, None]
                 plans.append((column, age, bodies, members, late))
-        decided = []
+        buffers: dict[tuple[int, int], LoopBuffer] = {}
         for column, before_loop, bodies, members, late in plans:
-            latest = np.logical_or.reduce(late[: count - 1])  # read after a ring buffer would have reused their slots
+            latest: Any = late[: count - 1].any(0)  # read after a ring buffer would have reused their slots
+            late_counts = np.count_nonzero(late, axis=0).tolist()
             for k, body in enumerate(bodies.tolist()):
-                some = bool(late[:, k].any())
-                if not some and not before_loop:
+                if not late_counts[k] and not before_loop:
                     kind = ONE
                 elif not latest[k] and not (before_loop and shifted[body, column]):
                     kind = RING
@@ -283,20 +283,15 @@ class LoopFinder:
                 array = trace.variables[int(members[-1, k])].array
                 _, nbytes = memory_span(array.shape, array.strides, array.dtype.itemsize)
                 buffer = LoopBuffer(kind, before_loop, count, nbytes)
-                if (
-                    kind == SAVED
-                    and nbytes * len(members) > MAX_UNREAD_BYTES
-                    and 2 * np.count_nonzero(late[:, k]) < len(late)
-                ):
+                if kind == SAVED and nbytes * len(members) > MAX_UNREAD_BYTES and 2 * late_counts[k] < len(late):
                     return False
-                decided.append((body, column, buffer, members[:, k]))
+                buffers[body, column] = buffer
         self._keep_strided_values(loop)
-        for body, column, buffer, members in decided:
-            loop.buffers[body, column] = buffer
-            self.member[members] = len(self.loops)
-            self.body[members] = body
-            self.iteration[members] = np.arange(len(members)) - buffer.before
-            self._memory[members] = len(trace.root) * (1 + column) + begin + body
+        loop.buffers = buffers
+        for column, before_loop, bodies, members, _ in plans:
+            self.member[members], self.body[members] = len(self.loops), bodies
+            self.iteration[members] = np.arange(-before_loop, len(members) - before_loop)[:, None]
+            self._memory[members] = len(trace.root) * (1 + column) + begin + bodies
         self.loops.append(loop)
         return True
 

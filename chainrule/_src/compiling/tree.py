@@ -15,7 +15,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
-from chainrule._src.compiling.encoding import NO_CALLS, EncodedCalls, operand_vars
+from chainrule._src.compiling.encoding import EncodedCalls, operand_vars
 from chainrule._src.compiling.fingerprints import Fingerprint
 from chainrule._src.compiling.function_trace import Argument, Backward, FunctionTrace, LeafRef, TracedOutput, same_leaf
 from chainrule._src.compiling.guards.guards import same_value
@@ -48,7 +48,7 @@ class Segment:
     """The part of a trace from one value read to the next.
 
     Attributes:
-        encoded: the recorded calls, until they are planned; fingerprint: the fingerprint of the calls.
+        encoded: the recorded calls as EncodedCalls, None once they are planned; fingerprint: the fingerprint of the calls.
         checks: the values read before its end that the plan compares with the recorded ones.
         guard: the value that Python reads at the end; None at the end of the function.
         branches: the following segments, by the bytes of the value.
@@ -75,7 +75,7 @@ class Segment:
 
     def __init__(self, calls: list[TracedCall], guard: ValueGuard | None, checks: list[ValueCheck]) -> None:
         self.checks = checks
-        self.encoded = EncodedCalls(calls)
+        self.encoded: Any = EncodedCalls(calls)
         self.fingerprint = Fingerprint(self.encoded)
         self.guard = guard
         self.branches: dict[bytes, Segment] = {}
@@ -506,7 +506,7 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], trace: FunctionTrace) -> No
                 Program(inputs, all_constants, encoded.calls, results, writes), encoded=encoded
             )
     for segment, new in pairs:
-        segment.encoded = new.encoded = NO_CALLS
+        segment.encoded = new.encoded = None
 
 
 def _with_views(segment: Segment, views: dict[int, TracedCall]) -> list[TracedCall]:
