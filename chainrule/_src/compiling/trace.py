@@ -248,60 +248,39 @@ class TraceArrays:
         return found
 
     def _key(self, call: TracedCall, operands: list[int], results: list[int], numbers: list[object]) -> Any:
-        """Return the key of a call's signature; None if no other call can share it."""
-        function, layout = call.function, self.layout
-        if type(function) is np.ufunc and call.method == "__call__" and not call.kwargs:
-            at = 0
-            parts: list[object] = [function, None]
-            for x in call.args:
-                kind = type(x)
-                if kind is Var:
-                    parts.append(layout[operands[at]])
-                    at += 1
-                elif kind is float or kind is int:
-                    parts.append(kind)
-                    numbers.append(x or repr(x))
-                else:
-                    break
-            else:
-                return (*parts, *[layout[slot] for slot in results])
-            numbers.clear()
-        return self._general_key(call, operands, results, numbers)
-
-    def _general_key(self, call: TracedCall, operands: list[int], results: list[int], numbers: list[object]) -> Any:
+        """Return the key of a call's signature, and append its numbers; None if no other call can share it."""
         function_key = self._lowerer.function_key(call)
         if function_key is None:
             return None
-        slots = iter(operands)
-        by_content = self._lowerer.reads_content(call)
-        part = functools.partial(self._key_part, slots, by_content, numbers)
+        kinds = (float, complex, int) if is_elementwise(call) and not call.kwargs else (float, complex)
+        part = functools.partial(self._key_part, iter(operands), self._lowerer.reads_content(call), kinds, numbers)
         try:
-            key = (
-                function_key,
-                call.method,
-                part(call.args),
-                part(call.kwargs),
-                tuple([self.layout[s] for s in results]),
-            )
+            key = function_key, call.method, part(call.args), part(call.kwargs), *self.layout[results].tolist()
             hash(key)
         except (TypeError, StopIteration):  # an argument that has no hash
             return None
         return key
 
-    def _key_part(self, slots: Iterator[int], by_content: bool, numbers: list[object], x: Any) -> Any:
+    def _key_part(
+        self, slots: Iterator[int], by_content: bool, kinds: tuple[type, ...], numbers: list[object], x: Any
+    ) -> Any:
         """Return an argument as a part of a key. Take the slots of its Vars from ``slots``, and append its numbers.
 
         A nested function that calls itself would be in a reference cycle, which keeps the whole trace alive.
+
+        Args:
+            by_content: whether constants are part of the key.
+            kinds: the types of numbers that are not.
         """
         kind = type(x)
         if kind is Var:
             slot = next(slots)
             constant = by_content and self.origin[slot] == CONSTANT
             return ("slot", self.root[slot]) if constant else self.layout[slot]
-        part = functools.partial(self._key_part, slots, by_content, numbers)
+        part = functools.partial(self._key_part, slots, by_content, kinds, numbers)
         if kind is tuple or kind is list:
             return (kind, *[part(item) for item in x])
-        if kind is float or kind is complex or isinstance(x, np.generic):
+        if kind in kinds or isinstance(x, np.generic):
             numbers.append(repr(x))
             return (kind, x.dtype) if isinstance(x, np.generic) else kind
         if kind is dict:

@@ -9,17 +9,28 @@
 enum { MAX_UFUNC_ARGS = 3 };
 enum { PURE = 1, KEPT = 2 }; /* flags of a call, as in compiling/encoding.py */
 
-/* Whether the set of ids has that of an array or of a base of it, or a base is another object, such as versions.Lender; -1 error */
-static int is_among(PyObject *ids, PyObject *array) {
-    PyObject *id;
-    int found = 0;
-    for (; array != NULL && !found; array = PyArray_BASE((PyArrayObject *)array)) {
+/* The items of a contiguous array of a type; NULL with an error */
+static void *items_of(PyObject *x, int type) {
+    PyArrayObject *array = (PyArrayObject *)x;
+    if (PyArray_Check(x) && PyArray_TYPE(array) == type && PyArray_ISCARRAY_RO(array)) return PyArray_DATA(array);
+    PyErr_SetString(PyExc_TypeError, "a pass over a trace got an array of another dtype or layout");
+    return NULL;
+}
+
+/* Whether a sorted array of addresses has that of an array or of a base of it, or a base is another object, such as versions.Lender */
+static int is_among(PyObject *addresses, PyObject *array) {
+    const npy_int64 *items = PyArray_DATA((PyArrayObject *)addresses);
+    npy_intp n = PyArray_SIZE((PyArrayObject *)addresses), low, high;
+    for (; array != NULL; array = PyArray_BASE((PyArrayObject *)array)) {
         if (!PyArray_Check(array)) return 1;
-        id = PyLong_FromVoidPtr(array);
-        found = id == NULL ? -1 : PySet_Contains(ids, id);
-        Py_XDECREF(id);
+        for (low = 0, high = n; low < high;) {
+            npy_intp middle = (low + high) / 2;
+            if (items[middle] < (npy_int64)(size_t)array) low = middle + 1;
+            else high = middle;
+        }
+        if (low < n && items[low] == (npy_int64)(size_t)array) return 1;
     }
-    return found;
+    return 0;
 }
 
 /* The next two functions pass the results of calls to this type of function: -1 error */
@@ -40,17 +51,16 @@ static int visit_results(PyObject *calls, VisitVar visit, PyObject *one, PyObjec
     return 0;
 }
 
-static int append_if_among(PyObject *var, PyObject *ids, PyObject *found) {
+static int append_if_among(PyObject *var, PyObject *addresses, PyObject *found) {
     PyObject *array = SLOT(var, var_array);
-    int among = array == NULL ? 0 : is_among(ids, array);
-    return among > 0 ? PyList_Append(found, var) : among;
+    return array != NULL && is_among(addresses, array) ? PyList_Append(found, var) : 0;
 }
 
-/* results_in_memory(calls, ids) -> the results whose memory may belong to an array with an id of the set */
+/* results_in_memory(calls, ids) -> the results whose memory may belong to an array with one of the sorted ids */
 static PyObject *results_in_memory(PyObject *module, PyObject *args) {
     PyObject *calls, *ids, *found;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &calls, &PySet_Type, &ids)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!O", &PyList_Type, &calls, &ids) || items_of(ids, NPY_INT64) == NULL) return NULL;
     found = PyList_New(0);
     if (found != NULL && visit_results(calls, append_if_among, ids, found) < 0) Py_CLEAR(found);
     return found;
@@ -107,14 +117,6 @@ static PyObject *to_numpy(const Buffer *buffer, int type, size_t itemsize) {
 }
 
 static PyObject *int_array(const Buffer *buffer) { return to_numpy(buffer, NPY_INT32, sizeof(npy_int32)); }
-
-/* The items of a contiguous array of a type; NULL with an error */
-static void *items_of(PyObject *x, int type) {
-    PyArrayObject *array = (PyArrayObject *)x;
-    if (PyArray_Check(x) && PyArray_TYPE(array) == type && PyArray_ISCARRAY_RO(array)) return PyArray_DATA(array);
-    PyErr_SetString(PyExc_TypeError, "a pass over a trace got an array of another dtype or layout");
-    return NULL;
-}
 
 /* Distinct rows of integers, numbered in order of first occurrence */
 typedef struct {
@@ -539,7 +541,7 @@ static PyObject *repeat_distances(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef pass_functions[] = {
-    {"results_in_memory", results_in_memory, METH_VARARGS, "results_in_memory(calls, ids): the results of calls whose memory may belong to an array with an id of the set"},
+    {"results_in_memory", results_in_memory, METH_VARARGS, "results_in_memory(calls, ids): the results of calls whose memory may belong to an array with one of the sorted ids"},
     {"drop_results", drop_results, METH_VARARGS, "drop_results(calls, kept): drop the values of the results of calls, except of the Vars in a set"},
     {"encode_calls", encode_calls, METH_VARARGS, "encode_calls(calls, find_form, find_layout): calls as integer arrays"},
     {"mark_live", mark_live, METH_VARARGS, "mark_live(calls, live, reads, needed): mark the calls that arrays depend on"},
