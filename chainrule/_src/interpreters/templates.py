@@ -16,7 +16,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import overlaps_itself, view_at_offset
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.trace_types import PrimitiveFunction, TracedCall, Var, argument_key, collect_instances
+from chainrule._src.interpreters.trace_types import PrimitiveFunction, TracedCall, Var, collect_instances
 from chainrule._src.interpreters.traced import Traced, flat_leaves
 
 #: key of a primitive or VJP rule and its operands -> (steps, results, primitive); True after the first call, None if there is
@@ -53,24 +53,12 @@ class TemplateStep:
 
     Attributes:
         fields: the call, with a TemplateItem for each Var: see ``native/templates.c``.
-        form: an object that is the same for steps that call the same function, so that equal operands give equal results.
-        structure: the part of a fingerprint that does not depend on the numbers of the Vars; None until it is computed.
-        may_raise: whether the call may raise an error for other values; None until it is computed.
-        reads_shape_only: whether the call reads only the shape of its operand.
     """
 
-    __slots__ = ("fields", "form", "may_raise", "reads_shape_only", "structure")
+    __slots__ = ("fields",)
 
-    def __init__(self, fields: tuple[Any, ...], form: object) -> None:
+    def __init__(self, fields: tuple[Any, ...]) -> None:
         self.fields = fields
-        self.form = self if form is None else form
-        self.structure: int | None = None
-        self.may_raise: bool | None = None
-        self.reads_shape_only: bool | None = None
-
-
-#: function and arguments without operands -> the form of the steps
-_FORMS: dict[Any, object] = {}
 
 
 class _NoTemplate(Exception):
@@ -80,7 +68,6 @@ class _NoTemplate(Exception):
 def clear_templates() -> None:
     """Remove all templates."""
     TEMPLATES.clear()
-    _FORMS.clear()
 
 
 def template_of(calls: Sequence[TracedCall], operands: object, results: object, begin: int) -> tuple[Any, ...] | None:
@@ -137,14 +124,7 @@ def _step(call: TracedCall, indices: dict[Var, int]) -> TemplateStep:
         target, params, function, call.method, args, kwargs, call.op_name, call.pure, len(call.results), is_element, takes_arrays,
         tuple(used), tuple(layouts), _memory_of_result(call),
     )  # fmt: skip
-    key = (function.prim, argument_key(params, type)) if type(function) is PrimitiveFunction else function
-    try:
-        form = _FORMS.setdefault(
-            (key, call.method, argument_key(call.args, type), argument_key(call.kwargs, type)), object()
-        )
-    except TypeError:  # an argument that has no hash
-        form = None
-    return TemplateStep(fields, form)
+    return TemplateStep(fields)
 
 
 def _spec(x: Any, indices: dict[Var, int], used: list[int]) -> Any:

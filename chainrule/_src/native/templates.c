@@ -15,7 +15,6 @@ enum { STEP_CALL, STEP_PARAMS, STEP_FUNCTION, STEP_METHOD, STEP_ARGS, STEP_KWARG
 static PyTypeObject *item_type; /* a reference to an input or to a result of an earlier step */
 PyTypeObject *step_type;
 static Py_ssize_t item_index, step_fields;
-Py_ssize_t step_form, step_structure, step_may_raise, step_shape_only;
 static PyObject *templates, *without_overlap, *str_drop, *str_plain_var, *str_module;
 
 /* ---- keys */
@@ -365,7 +364,7 @@ static PyObject *trace_template(PyObject *module, PyObject *const *args, Py_ssiz
 /* connect_templates(TemplateItem, TemplateStep, templates, without_overlap) */
 static PyObject *connect_templates(PyObject *module, PyObject *args) {
     static const SlotOffset of_item[] = {{"index", &item_index}, {NULL, NULL}};
-    static const SlotOffset of_step[] = {{"fields", &step_fields}, {"form", &step_form}, {"structure", &step_structure}, {"may_raise", &step_may_raise}, {"reads_shape_only", &step_shape_only}, {NULL, NULL}};
+    static const SlotOffset of_step[] = {{"fields", &step_fields}, {NULL, NULL}};
     PyObject *item, *step, *table, *function;
     (void)module;
     if (!PyArg_ParseTuple(args, "O!O!O!O", &PyType_Type, &item, &PyType_Type, &step, &PyDict_Type, &table, &function)) return NULL;

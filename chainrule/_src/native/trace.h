@@ -57,7 +57,6 @@ extern Py_ssize_t var_array, var_dtype, var_number, var_shape;
 extern Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_op_name, call_code, call_lasti, call_pure, call_kept, call_step;
 extern PyObject *method_name; /* "__call__" */
 extern PyTypeObject *step_type; /* interpreters/templates.py: TemplateStep */
-extern Py_ssize_t step_form, step_structure, step_may_raise, step_shape_only;
 
 extern PyMethodDef trace_functions[], template_functions[], pass_functions[];
 
