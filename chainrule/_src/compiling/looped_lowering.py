@@ -6,10 +6,7 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
-
-import numpy as np
 
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import KernelCall, LoopArgument
@@ -30,7 +27,7 @@ from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.simplify import RemainingCalls, Simplified
 from chainrule._src.compiling.steps import Lowering, PlanStep, ResultLayout
 from chainrule._src.compiling.trace import TraceArrays
-from chainrule._src.interpreters.trace_types import Program, TracedCall, Var
+from chainrule._src.interpreters.trace_types import Program, Var
 
 
 def add_kernel_calls(
@@ -172,17 +169,12 @@ class LoopedLowering(Lowering):
         slot = self._trace.slot(var)
         root = int(self._trace.root[slot])
         if self._found.member[root] < 0 and self._value(self._trace.variables[root]).buffer.kind != ARENA:
-            self._add(*self._views[var])  # Python's steps take such views from steps
+            self._add(
+                *self._simplified.calls[int(self._trace.view_call[slot])]
+            )  # Python's steps take such views from steps
             return self.values[var]
         buffer, offset = self._location(slot)
         return self._view(buffer, offset, var.array)
-
-    @functools.cached_property
-    def _views(self) -> dict[Var, tuple[TracedCall, list[Var]]]:
-        """The calls that give views, by their results."""
-        calls = self._simplified.calls
-        views = [calls[position] for position in np.flatnonzero(self._trace.index < 0).tolist()]
-        return {var: (call, used) for call, used in views for var in call.results}
 
     def _are_separate(self, x: Var, y: Var) -> bool:
         trace, found = self._trace, self._found

@@ -37,6 +37,7 @@ class TraceArrays:
 
     Attributes:
         index: for each call of the simplified program its index in the trace, -1 for views; position: the inverse.
+        view_call: for each slot of a view the call of the simplified program that returns it; -1 for other slots.
         signature, numbers: for each call the indices of its signature and of the Python numbers among its arguments.
         templates: for each signature the kernel calls; None if Python runs them, or if they depend on more than layouts.
         starts, operands: the slots of the operands of call ``i`` are ``operands[starts[i]:starts[i + 1]]``.
@@ -68,10 +69,13 @@ class TraceArrays:
         is_view = self._find_views(rows[counts[rows] == 1])[rows]
         self.position = np.flatnonzero(~is_view)
         self.index = np.where(is_view, -1, np.cumsum(~is_view) - 1)
-        rows = rows[self.position]
+        widths = np.diff(encoded.result_starts)[rows]
+        self.view_call = encoded.of_variables(-1, np.int32)
+        views = np.flatnonzero(is_view)
+        self.view_call[_ragged(encoded.result_starts, encoded.results, rows[views])] = np.repeat(views, widths[views])
+        rows, widths = rows[self.position], widths[self.position]
         self.operands = self._slot[_ragged(encoded.starts, encoded.operands, rows[reads[rows]])]
         self.starts = np.append(0, np.cumsum(counts[rows]))
-        widths = np.diff(encoded.result_starts)[rows]
         self.results = np.full((len(rows), max(1, int(widths.max(initial=0)))), -1, np.int32)
         results = _ragged(encoded.result_starts, encoded.results, rows)
         self.results[np.arange(self.results.shape[1]) < widths[:, None]] = results
