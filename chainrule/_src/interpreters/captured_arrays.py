@@ -77,7 +77,7 @@ class CapturedArrays:
         lifted: id of a tensor from outside -> its previous state.
         written: the tensors with memory in ``arrays`` that got new values.
         rebound: the tensors whose ``data`` was assigned.
-        sharing: id of the owner of memory -> weak references to the tensors, and arrays read by Python, on that memory.
+        holders: weak references to the tensors that got values of the trace, until ``_sharing`` lists them.
         grad_read_tensors: the tensors whose ``.grad`` was read.
         starts: for each tensor from outside that requires grad, its Leaf, and whether the trace made that Leaf.
         hooks_before: the edges of tensors from outside, before and during the trace, with their hooks before the trace.
@@ -92,7 +92,7 @@ class CapturedArrays:
     """
 
     #: slots of the attributes that ``native/trace.c`` uses
-    __slots__ = ("__dict__", "__weakref__", "_count", "boxed", "calls", "level", "narrow", "overwritten", "sharing")
+    __slots__ = ("__dict__", "__weakref__", "_count", "boxed", "calls", "holders", "level", "narrow", "overwritten")
 
     def __init__(self) -> None:
         self.level: Any = None
@@ -107,7 +107,8 @@ class CapturedArrays:
         self.cells: dict[int, tuple[weakref.ref[Tensor], Var]] = {}
         self.written: dict[int, tuple[Any, Var]] = {}
         self.rebound: list[Tensor] = []
-        self.sharing: defaultdict[int, list[weakref.ref[Any]]] = defaultdict(list)
+        self.holders: list[weakref.ref[Tensor]] = []
+        self._sharing: defaultdict[int, list[weakref.ref[Any]]] = defaultdict(list)
         self.grad_read_tensors: list[Tensor] = []
         self.starts: list[tuple[Tensor, Leaf, bool]] = []
         self.hooks_before: list[tuple[object, tuple[Any, ...]]] = []
@@ -182,8 +183,9 @@ class CapturedArrays:
 
     def drop_tensors(self) -> None:
         """Drop the references to tensors."""
-        for table in (self.lifted, self.cells, self.written, self.sharing, self.overwritten):
+        for table in (self.lifted, self.cells, self.written, self._sharing, self.overwritten):
             table.clear()
+        self.holders.clear()
         self.rebound.clear()
         self.grad_read_tensors.clear()
         self.boxed.clear()
@@ -240,7 +242,7 @@ class CapturedArrays:
             entry = self.lifted[id(base)] = Lifted(base, var)
             base._raw = Traced(var, self.level)
             base._edge = entry.trace_edge = self.start(base)
-            self.note_holder(base, base._raw)
+            self.note_holder(base)
         for each in {id(t): t for t in (*views_of(base), tensor)}.values():
             if type(each._raw) is ndarray:
                 if has_function_step(each._view.steps):
@@ -300,14 +302,22 @@ class CapturedArrays:
         if type(data) is Traced and (data.var.number in self.argument_numbers or data.is_view):
             raise Unrecordable("it reads the base of an array argument")
 
-    def note_holder(self, tensor: Tensor, data: AnyArray) -> None:
-        """Register the memory of a tensor in ``sharing``, also if it is inside a value of a transformation."""
-        if type(data) is Traced:
-            array = data.var.array
-            self.sharing[id(array if array.base is None else owner(array))].append(weakref.ref(tensor))
-        else:
-            for value in _lowest(data):
-                self.note_holder(tensor, value)
+    def note_holder(self, tensor: Tensor) -> None:
+        """Note that a tensor holds values of the trace, perhaps inside values of a transformation."""
+        self.holders.append(weakref.ref(tensor))
+
+    def note_values(self, array: NumpyArray, values: NumpyArray) -> None:
+        """Note that Python has an array that is the memory of another one in eager code."""
+        self._sharing[id(owner(array))].append(weakref.ref(values))
+
+    def _holders_of(self, memory: object) -> list[weakref.ref[Any]]:
+        """Return references to the tensors and arrays that may hold some memory."""
+        for ref in self.holders:
+            tensor = ref()
+            for value in () if tensor is None else _lowest(tensor._raw):
+                self._sharing[id(owner(value.var.array))].append(ref)
+        self.holders.clear()
+        return self._sharing.get(id(memory), [])
 
     def check_shared(self, tensor: Tensor) -> None:
         """Raise if a written tensor shares memory with another tensor, which does not get the new values.
@@ -321,7 +331,7 @@ class CapturedArrays:
         joined = [whole] if whole._memory is None else [base for base, _ in whole._memory[0].families()]
         if len(joined) > 1:
             self.overwritten[id(memory)] = memory
-        for ref in self.sharing.get(id(memory), ()):
+        for ref in self._holders_of(memory):
             other = ref()
             if type(other) is ndarray:
                 raise Unrecordable(

@@ -54,7 +54,7 @@ from chainrule._src.tape.modes import LOCAL, enter_active_mode, leave_active_mod
 from chainrule._src.tape.node import Edges, Node
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.versions import digest, owner
+from chainrule._src.tape.versions import digest
 from chainrule._src.tape.view import base_of
 
 ndarray = np.ndarray
@@ -183,7 +183,7 @@ class Recorder(CapturedArrays):
         self.cells[id(tensor)] = (weakref.ref(tensor), var)
         self.created.add(var.number)
         value = Traced(var, self.level, plain=True)
-        self.note_holder(tensor, value)
+        self.note_holder(tensor)
         return value
 
     def note_new_data(self, tensor: Tensor, data: AnyArray) -> Any:
@@ -794,7 +794,7 @@ class Recorder(CapturedArrays):
             self.guards.append(guard)
         values = with_strides(var.array, var.array.strides)  # the rounding of a sum depends on the strides
         values.flags.writeable = False
-        self.sharing[id(owner(var.array))].append(weakref.ref(values))  # in eager code it is the same memory
+        self.note_values(var.array, values)  # in eager code it is the same memory
         return values
 
     @property

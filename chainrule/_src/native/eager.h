@@ -53,6 +53,7 @@ int run_self_test(void); /* 0, or -1 with an error */
    need no note about the missing history. TRACES: `compile` traces the thread, and operations are recorded. -1 with an error */
 enum { SLOW_PATH, RECORDS, NO_GRAD, SILENT, TRACES };
 int special_mode(void);
+PyObject *thread_state(void); /* borrowed: the attributes of this thread, tape.modes.LOCAL.__dict__; NULL with an error */
 /* whether the fast path may be used, and in which mode */
 static inline int current_mode(void) { return !core.enabled ? SLOW_PATH : PyList_GET_SIZE(core.active_modes) == 0 ? RECORDS : special_mode(); }
 static inline int is_fast_path(void) { return core.enabled && PyList_GET_SIZE(core.active_modes) == 0; }

@@ -14,25 +14,30 @@ const SourceLocation current_frame = {NULL, NULL, 0};
 
 static PyObject *mode_name, *recorder_name, *hooks_name, *watch_name;
 
+PyObject *thread_state(void) {
+    static _Thread_local PyObject *state; /* borrowed: it lives as long as the thread */
+    if (state == NULL) {
+        state = PyObject_GetAttrString(core.local, "__dict__");
+        Py_XDECREF(state);
+    }
+    return state;
+}
+
 /* Return the mode of this thread while any thread is in a special mode. An attribute that the thread has not set has its default. */
 int special_mode(void) {
-    static PyObject *dict_name;
-    PyObject *dict, *mode, *recorder, *hooks, *watch;
+    PyObject *state, *mode, *recorder, *hooks, *watch;
     int found = SLOW_PATH, k;
     if (PyList_GET_SIZE(core.watches) > 0) return SLOW_PATH;
-    if (dict_name == NULL && ((dict_name = PyUnicode_InternFromString("__dict__")) == NULL || (mode_name = PyUnicode_InternFromString("mode")) == NULL || (recorder_name = PyUnicode_InternFromString("recorder")) == NULL || (watch_name = PyUnicode_InternFromString("watch")) == NULL || (hooks_name = PyUnicode_InternFromString("saved_hooks")) == NULL)) {
-        Py_CLEAR(dict_name);
+    if (mode_name == NULL && ((mode_name = PyUnicode_InternFromString("mode")) == NULL || (recorder_name = PyUnicode_InternFromString("recorder")) == NULL || (watch_name = PyUnicode_InternFromString("watch")) == NULL || (hooks_name = PyUnicode_InternFromString("saved_hooks")) == NULL)) {
+        Py_CLEAR(mode_name);
         return -1;
     }
-    dict = PyObject_GetAttr(core.local, dict_name);
-    if (dict == NULL || !PyDict_CheckExact(dict)) {
-        Py_XDECREF(dict);
-        return PyErr_Occurred() ? -1 : SLOW_PATH;
-    }
-    recorder = PyDict_GetItemWithError(dict, recorder_name);
-    hooks = PyDict_GetItemWithError(dict, hooks_name);
-    mode = PyDict_GetItemWithError(dict, mode_name);
-    watch = PyDict_GetItemWithError(dict, watch_name);
+    state = thread_state();
+    if (state == NULL || !PyDict_CheckExact(state)) return PyErr_Occurred() ? -1 : SLOW_PATH;
+    recorder = PyDict_GetItemWithError(state, recorder_name);
+    hooks = PyDict_GetItemWithError(state, hooks_name);
+    mode = PyDict_GetItemWithError(state, mode_name);
+    watch = PyDict_GetItemWithError(state, watch_name);
     if (mode == NULL) mode = core.modes[0];
     for (k = 0; k < 3; k++) {
         if (mode == core.modes[k]) found = k + RECORDS;
@@ -40,7 +45,6 @@ int special_mode(void) {
     if (watch != NULL && watch != Py_None) found = SLOW_PATH;
     if (found == RECORDS && hooks != NULL && (!PyTuple_CheckExact(hooks) || PyTuple_GET_SIZE(hooks) > 0)) found = SLOW_PATH;
     if (recorder != NULL && recorder != Py_None) found = found == RECORDS ? TRACES : SLOW_PATH;
-    Py_DECREF(dict);
     return PyErr_Occurred() ? -1 : found;
 }
 

@@ -21,17 +21,15 @@ PyObject *method_name;
 
 /* interned names of methods of Recorder, and of attributes of the thread's state and of backward passes */
 static struct {
-    PyObject *dict, *recorder, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *drop, *note_holder, *saved_hooks, *watch, *filters, *shown;
+    PyObject *recorder, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *drop, *saved_hooks, *watch, *filters, *shown;
 } attribute_names;
 
 /* the offsets of the slots of Recorder, by attribute */
 static struct {
-    Py_ssize_t level, calls, count, narrow, weak, boxed, error_state, sharing, depth, with_arrays, op_name, scalars, failed, drawing, overwritten;
+    Py_ssize_t level, calls, count, narrow, weak, boxed, error_state, holders, depth, with_arrays, op_name, scalars, failed, drawing, overwritten;
 } slots;
 
 /* ---- the recorder of this thread */
-
-static PyObject *state_of_thread(void) { return PyObject_GetAttr(core.local, attribute_names.dict); }
 
 static int is_absent(PyObject *x) { return x == NULL || x == Py_None; }
 
@@ -86,7 +84,7 @@ int open_recording(Recording *r) {
     int usual, found = 0;
     *r = (Recording){NULL, NULL, current_frame};
     if (traced_type == NULL) return 0;
-    state = state_of_thread();
+    state = thread_state();
     if (state == NULL) return -1;
     if (PyDict_CheckExact(state)) {
         mode = PyDict_GetItemWithError(state, attribute_names.mode);
@@ -95,7 +93,6 @@ int open_recording(Recording *r) {
         usual = usual && (hooks == NULL || (PyTuple_CheckExact(hooks) && PyTuple_GET_SIZE(hooks) == 0));
         if (usual) found = open_recorder_of(r, state);
     }
-    Py_DECREF(state);
     if (found > 0) {
         PyObject *op_name = SLOT(r->recorder, slots.op_name);
         found = op_name != NULL && PyUnicode_Check(op_name) && PyUnicode_GET_LENGTH(op_name) == 0 ? is_simple(r) : 0;
@@ -170,25 +167,21 @@ static PyObject *new_traced(const Recording *r, PyObject *var, int plain, int sc
 int is_plain_call(const Recording *r, PyObject *const *operands, Py_ssize_t n) {
     PyObject *depth = SLOT(r->recorder, slots.depth), *state, *plain;
     Py_ssize_t i;
-    int found = 0, sweeping;
+    int all = 1, any = 0, outermost = depth == NULL || !PyLong_Check(depth) || PyLong_AsLong(depth) == 0;
     if (SLOT(r->recorder, slots.with_arrays) == Py_True) return 0;
-    state = state_of_thread();
-    if (state == NULL) return -1;
-    sweeping = !PyDict_Check(state) || !is_absent(PyDict_GetItemWithError(state, attribute_names.sweep));
-    Py_DECREF(state);
-    if (sweeping) return PyErr_Occurred() ? -1 : 0;
-    if ((depth == NULL || !PyLong_Check(depth) || PyLong_AsLong(depth) == 0)) {
-        plain = PyObject_GetAttr(r->recorder, attribute_names.plain);
-        found = plain == NULL ? -1 : PyObject_IsTrue(plain);
-        Py_XDECREF(plain);
-        if (found) return found;
-    }
     for (i = 0; i < n; i++) {
         if (Py_TYPE(operands[i]) != traced_type) continue;
-        if (SLOT(operands[i], traced_plain) != Py_True) return 0;
-        found = 1;
+        all = all && SLOT(operands[i], traced_plain) == Py_True;
+        any = 1;
     }
-    return found;
+    if (!outermost && !(all && any)) return 0;
+    state = thread_state();
+    if (state == NULL || !PyDict_Check(state) || !is_absent(PyDict_GetItemWithError(state, attribute_names.sweep))) return PyErr_Occurred() ? -1 : 0;
+    if (all && any) return 1;
+    plain = PyObject_GetAttr(r->recorder, attribute_names.plain);
+    i = plain == NULL ? -1 : PyObject_IsTrue(plain);
+    Py_XDECREF(plain);
+    return (int)i;
 }
 
 /* Return the operand as an argument of a TracedCall: a Var, or a number. */
@@ -308,29 +301,11 @@ void truncate_trace(Py_ssize_t begin) {
     }
 }
 
-int note_holder(const Recording *r, PyObject *tensor, PyObject *array) {
-    PyObject *sharing = SLOT(r->recorder, slots.sharing), *key, *ref = PyWeakref_NewRef(tensor, NULL), *list;
-    int done = -1;
-    while (PyArray_BASE((PyArrayObject *)array) != NULL) {
-        array = PyArray_BASE((PyArrayObject *)array);
-        if (!PyArray_Check(array)) { /* such as versions.Lender */
-            PyObject *noted = PyObject_CallMethodObjArgs(r->recorder, attribute_names.note_holder, tensor, SLOT(tensor, core.raw), NULL);
-            Py_XDECREF(noted);
-            Py_XDECREF(ref);
-            return noted == NULL ? -1 : 0;
-        }
-    }
-    key = PyLong_FromVoidPtr(array);
-    if (sharing != NULL && PyDict_Check(sharing) && key != NULL && ref != NULL) {
-        list = PyDict_GetItemWithError(sharing, key);
-        Py_XINCREF(list);
-        if (list == NULL && !PyErr_Occurred() && (list = PyList_New(0)) != NULL && PyDict_SetItem(sharing, key, list) < 0) Py_CLEAR(list);
-        if (list != NULL && PyList_CheckExact(list)) done = PyList_Append(list, ref);
-        Py_XDECREF(list);
-    }
-    Py_XDECREF(key);
+int note_holder(const Recording *r, PyObject *tensor) {
+    PyObject *holders = SLOT(r->recorder, slots.holders), *ref = PyWeakref_NewRef(tensor, NULL);
+    int done = ref == NULL || holders == NULL || !PyList_CheckExact(holders) ? -1 : PyList_Append(holders, ref);
     Py_XDECREF(ref);
-    if (done < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the recorder's table of shared memory was replaced");
+    if (done < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the recorder's list of tensors was replaced");
     return done;
 }
 
@@ -434,6 +409,10 @@ PyObject *current_op_name(const Recording *r) { return Py_XNewRef(SLOT(r->record
 PyObject *as_tensor_data(const Recording *r, PyObject *traced) {
     PyObject *array;
     if (SLOT(traced, traced_scalar) == Py_False) return traced;
+    if (Py_REFCNT(traced) == 1) {
+        Py_SETREF(SLOT(traced, traced_scalar), Py_NewRef(Py_False));
+        return traced;
+    }
     array = new_traced(r, SLOT(traced, traced_var), SLOT(traced, traced_plain) == Py_True, 0);
     Py_DECREF(traced);
     return array;
@@ -552,11 +531,10 @@ static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t
     int reflected = PyTuple_GET_ITEM(self, 2) == Py_True;
     Recording r;
     if (nargs == ((PyUFuncObject *)ufunc)->nin && is_real(args[0]) && (nargs == 1 || is_real(args[1]) || is_number(args[1]))) {
-        PyObject *state = state_of_thread();
+        PyObject *state = thread_state();
         int found = state == NULL ? -1 : open_recorder_of(&r, state);
         operands[reflected] = args[0];
         if (nargs == 2) operands[!reflected] = args[1];
-        Py_XDECREF(state);
         if (found > 0) {
             int simple = r.level == SLOT(args[0], traced_level);
             op_name = current_op_name(&r);
@@ -591,7 +569,7 @@ static int intern_attribute_names(void) {
     static const struct {
         PyObject **name;
         const char *text;
-    } all[] = {{&attribute_names.dict, "__dict__"}, {&attribute_names.recorder, "recorder"}, {&attribute_names.plain, "plain"}, {&attribute_names.code, "code"}, {&attribute_names.lasti, "lasti"}, {&attribute_names.changed, "changed"}, {&attribute_names.var_of_plain, "var_of_plain"}, {&attribute_names.sweep, "sweep"}, {&attribute_names.mode, "mode"}, {&attribute_names.drop, "drop"}, {&attribute_names.note_holder, "note_holder"}, {&attribute_names.saved_hooks, "saved_hooks"}, {&attribute_names.watch, "watch"}, {&attribute_names.filters, "filters"}, {&attribute_names.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
+    } all[] = {{&attribute_names.recorder, "recorder"}, {&attribute_names.plain, "plain"}, {&attribute_names.code, "code"}, {&attribute_names.lasti, "lasti"}, {&attribute_names.changed, "changed"}, {&attribute_names.var_of_plain, "var_of_plain"}, {&attribute_names.sweep, "sweep"}, {&attribute_names.mode, "mode"}, {&attribute_names.drop, "drop"}, {&attribute_names.saved_hooks, "saved_hooks"}, {&attribute_names.watch, "watch"}, {&attribute_names.filters, "filters"}, {&attribute_names.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
     size_t i;
     for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if ((*all[i].name = PyUnicode_InternFromString(all[i].text)) == NULL) return -1;
@@ -605,7 +583,7 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
     static const SlotOffset of_var[] = {{"array", &var_array}, {"dtype", &var_dtype}, {"number", &var_number}, {"shape", &var_shape}, {NULL, NULL}};
     static const SlotOffset of_call[] = {{"function", &call_function}, {"method", &call_method}, {"args", &call_args}, {"kwargs", &call_kwargs}, {"results", &call_results}, {"op_name", &call_op_name}, {"code", &call_code}, {"lasti", &call_lasti}, {"pure", &call_pure}, {"kept", &call_kept}, {"step", &call_step}, {NULL, NULL}};
     static const SlotOffset of_state[] = {{"exceptions_handled", &state_exceptions_handled}, {"_filters", &state_filters}, {"_show_function", &state_show_function}, {"_unchanged_value", &state_unchanged_value}, {NULL, NULL}};
-    static const SlotOffset of_recorder[] = {{"level", &slots.level}, {"calls", &slots.calls}, {"_count", &slots.count}, {"narrow", &slots.narrow}, {"weak", &slots.weak}, {"boxed", &slots.boxed}, {"_error_state", &slots.error_state}, {"sharing", &slots.sharing}, {"depth", &slots.depth}, {"with_arrays", &slots.with_arrays}, {"_op_name", &slots.op_name}, {"scalars", &slots.scalars}, {"failed", &slots.failed}, {"_drawing", &slots.drawing}, {"overwritten", &slots.overwritten}, {NULL, NULL}};
+    static const SlotOffset of_recorder[] = {{"level", &slots.level}, {"calls", &slots.calls}, {"_count", &slots.count}, {"narrow", &slots.narrow}, {"weak", &slots.weak}, {"boxed", &slots.boxed}, {"_error_state", &slots.error_state}, {"holders", &slots.holders}, {"depth", &slots.depth}, {"with_arrays", &slots.with_arrays}, {"_op_name", &slots.op_name}, {"scalars", &slots.scalars}, {"failed", &slots.failed}, {"_drawing", &slots.drawing}, {"overwritten", &slots.overwritten}, {NULL, NULL}};
     PyObject *recorder, *traced, *var, *call, *state, *names, *variable, *tried, *sum;
     (void)module;
     if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!OOO!", &PyType_Type, &recorder, &PyType_Type, &traced, &PyType_Type, &var, &PyType_Type, &call, &PyType_Type, &state, &PyDict_Type, &names, &variable, &tried, &PyUFunc_Type, &sum)) return NULL;

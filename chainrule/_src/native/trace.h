@@ -48,8 +48,7 @@ PyObject *any_array_of_traced(const Recording *recording, PyObject *x); /* borro
    operands (1 done, 0 Python must do it, -1 error) */
 PyObject *trace_op_value(const Recording *recording, Op *op, PyObject *const *arrays, PyObject *const *operands, int n, int one_step);
 int trace_op_rules(const Recording *recording, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
-/* Note that a tensor holds an array: CapturedArrays.note_holder. */
-int note_holder(const Recording *recording, PyObject *tensor, PyObject *array);
+int note_holder(const Recording *recording, PyObject *tensor); /* CapturedArrays.note_holder */
 
 /* the classes of a trace, and the offsets of their slots */
 extern PyTypeObject *var_type, *call_type;

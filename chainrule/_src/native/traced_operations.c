@@ -83,7 +83,7 @@ static PyObject *traced_value(Recording *r, Op *op, PyObject *prim, const Traced
         Py_XDECREF(array);
         return value;
     }
-    if (enter_error_state(&token) < 0) return NULL;
+    if (!op->view && enter_error_state(&token) < 0) return NULL;
     if (!operands->recorded && !op->view) { /* such as a number minus an array */
         value = trace_op_value(r, op, operands->arrays, operands->raw, n, 1);
         leave_error_state(token);
@@ -97,7 +97,7 @@ static PyObject *traced_value(Recording *r, Op *op, PyObject *prim, const Traced
         Py_DECREF(items);
     }
     if (value == NULL && !PyErr_Occurred() && op->elementwise && operands->dtype != NULL && PyDict_GET_SIZE(params) == 0) value = trace_op_value(r, op, operands->arrays, operands->raw, n, 0);
-    leave_error_state(token);
+    if (!op->view) leave_error_state(token);
     return value;
 }
 
@@ -119,7 +119,7 @@ PyObject *record_traced(Op *op, PyObject *prim, PyObject *const *args, Py_ssize_
         if (operands.recorded && !comparison) output = new_tensor(Py_NewRef(value), node_of(op, prim, (NodeOperands){operands.raw, operands.edges, operands.arrays, n, 0}, params, value, array, current_frame), NULL);
         else output = unrecorded_result(Py_NewRef(value), prim, args, n, RECORDS, current_frame);
         if (output != NULL && op->view && views && view_of(output, args[0], prim, params, RECORDS) < 0) Py_CLEAR(output);
-        if (output != NULL && note_holder(&r, output, array) < 0) Py_CLEAR(output);
+        if (output != NULL && note_holder(&r, output) < 0) Py_CLEAR(output);
     }
     if (output == NULL && begin >= 0 && !PyErr_Occurred()) drop_calls(&r, begin);
     Py_XDECREF(value);

@@ -179,7 +179,7 @@ def _result_of(node: Node, base: Any, out: AnyArray) -> Tensor:
     if node.prim.view:
         register_if_view(tensor, base, node.prim, node.params)
     if ACTIVE_MODES:
-        trace_hooks.note_holder(tensor, out)
+        trace_hooks.note_holder(tensor)
     return tensor
 
 

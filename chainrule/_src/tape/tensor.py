@@ -717,7 +717,7 @@ def wrap(data: object, edge: Edge | None = None) -> Tensor:
         tensor._raw = data
         if data.tracks_tensors:
             data.track_tensor(tensor)
-        trace_hooks.note_holder(tensor, data)
+        trace_hooks.note_holder(tensor)
     elif isinstance(data, np.generic):
         return wrap(np.asarray(data), edge)
     else:

@@ -47,14 +47,14 @@ def note_new_data(tensor: Any, data: Any) -> Any:
     """Return the data to store in a tensor whose data are replaced, and note that the tensor holds them."""
     if ACTIVE_MODES and (recorder := LOCAL.recorder) is not None:
         data = recorder.note_new_data(tensor, data)
-        recorder.note_holder(tensor, data)
+        recorder.note_holder(tensor)
     return data
 
 
-def note_holder(tensor: Any, data: Any) -> None:
-    """Note that a tensor holds data. Several tensors may hold the same memory."""
+def note_holder(tensor: Any) -> None:
+    """Note that a tensor got its data. Several tensors may hold the same memory."""
     if ACTIVE_MODES and (recorder := LOCAL.recorder) is not None:
-        recorder.note_holder(tensor, data)
+        recorder.note_holder(tensor)
 
 
 def note_grad_read(tensor: Any) -> None:
