@@ -883,7 +883,7 @@ _MAX_ENTRIES = 4096
 @functools.cache
 def _op_names() -> dict[object, str]:
     """Return the name of the primitive of each ufunc."""
-    return {prim.value: name for name, prim in reversed(TABLE.items()) if isinstance(prim.value, np.ufunc)}
+    return {prim.value: name for name, prim in [*TABLE.items()][::-1] if isinstance(prim.value, np.ufunc)}
 
 
 def _is_derived(node: Node) -> bool:
