@@ -181,11 +181,18 @@ class Observer(Protocol):
 
     Attributes:
         receivers: empty if no C code receives the values that functions return.
+        written: empty if no array was written.
+        caches: gets the lists of entries that ``look`` returned. They refer to objects; the observer may clear them.
         failed: set to True if an exception ended the watch before the function. The function may have handled the exception.
     """
 
     failed: bool
     receivers: dict[int, Any]
+    caches: list[list[Any]]
+
+    @property
+    def written(self) -> dict[int, Any]:
+        """A dictionary that is empty if no array was written."""
 
     @property
     def ignored_frame(self) -> object:
@@ -210,7 +217,7 @@ class Observer(Protocol):
     def look(self, stack: Stack, instruction: Instruction) -> object:
         """Handle an instruction before it runs. Return True if the same function need not report it again.
 
-        See ``_watch_table`` for other objects that it may return.
+        See ``_watch_table`` for the entries that it may return in a list.
         """
 
     def leave(self, stack: Stack) -> None:
@@ -232,9 +239,8 @@ def call_watched(call: Callable[[], object], observer: Observer, plain_types: fr
 def _call_traced(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:
     loops = native.LOOPS
     known: dict[CodeType, tuple[Any, ...]] = {}
-    tables: dict[
-        tuple[CodeType, int], tuple[object, tuple[Any, ...]]
-    ] = {}  # by id of the function, which is kept alive
+    #: by code and id of the function, or of the globals of a comprehension, which are kept alive
+    tables: dict[tuple[CodeType, int], tuple[object, tuple[Any, ...]]] = {}
 
     def begin(frame: FrameType, event: str = "call", arg: object = None) -> Any:
         if event != "call":
@@ -248,10 +254,11 @@ def _call_traced(call: Callable[[], object], observer: Observer, plain_types: fr
         if not observed:
             return _frame_trace_function(frame, observer)
         code = frame.f_code
-        function = None if code.co_name in COMPREHENSIONS else function_of(frame)
-        parts = tables.get((code, id(function)), (None, None))[1] or _watch_table(code, observer.is_watched_name)
-        if function is not None:
-            tables[code, id(function)] = function, parts
+        function = frame.f_globals if code.co_name in COMPREHENSIONS else function_of(frame)
+        if (code, id(function)) not in tables:
+            tables[code, id(function)] = function, _watch_table(code, observer.is_watched_name)
+            observer.caches.append(tables[code, id(function)][1][3])
+        parts = tables[code, id(function)][1]
         repeated = observer.repeats(frame)
         if repeated is not None:
             known[code] = *repeated, *parts
@@ -264,7 +271,7 @@ def _call_traced(call: Callable[[], object], observer: Observer, plain_types: fr
         return _report_natively(frame, observer, pending, (table, *others))
 
     observed = loops is not None and loops.trace_frames(
-        begin, open_frame, observer, plain_types, observer.python_floats, observer.receivers, known
+        begin, open_frame, observer, plain_types, observer.python_floats, observer.receivers, observer.written, known
     )
     if not observed:
         sys.settrace(begin)
@@ -275,6 +282,7 @@ def _call_traced(call: Callable[[], object], observer: Observer, plain_types: fr
         sys.settrace(None)
         tables.clear()
         known.clear()
+        clear_entries(observer.caches)
         if loops is not None:
             loops.drop_trace_references()
         if silenced:
@@ -296,15 +304,21 @@ def _report_natively(
         instruction = found[offset]
         if instruction.height is not None:
             stack.height = instruction.height
-            again = observer.look(stack, instruction)
+            again: Any = observer.look(stack, instruction)
             if again is True:
                 table[offset >> 1] = _NOTHING
-            elif again is not None:
-                cached[offset >> 1] = again
+            elif again:
+                cached[offset >> 1] = (*again, *(cached[offset >> 1] or ()))[:_ENTRIES]
         return stack.pending is not None
 
     frame.f_trace = table, pending, at, heights, counts, cached  # type: ignore[assignment]
     return at
+
+
+def clear_entries(caches: list[list[Any]]) -> None:
+    """Remove all entries from the caches of instructions, which refer to objects."""
+    for cached in caches:
+        cached[:] = [None] * len(cached)
 
 
 def _frame_trace_function(frame: FrameType, observer: Observer) -> Any:
@@ -332,14 +346,23 @@ def _frame_trace_function(frame: FrameType, observer: Observer) -> Any:
     _UNLESS_PLAIN,
     _UNLESS_PLAIN_SUBSCRIPT,
     _UNLESS_CACHED_CALL,
-    _UNLESS_CACHED_OBJECT,
+    _UNLESS_CACHED_ATTRIBUTE,
     _IF_RECEIVED,
     _UNLESS_CACHED_CELL,
-) = range(8)
+    _UNLESS_OWN,
+    _UNLESS_OWN_ITEM,
+    _UNLESS_NONE,
+) = range(11)
+_ENTRIES = 8  # maximum number of entries of an instruction
 _KINDS = {
     "BINARY_OP": (_UNLESS_PLAIN, 2), "COMPARE_OP": (_UNLESS_PLAIN, 2), "UNARY_NEGATIVE": (_UNLESS_PLAIN, 1),
-    "BINARY_SUBSCR": (_UNLESS_PLAIN_SUBSCRIPT, 2), "LOAD_ATTR": (_UNLESS_CACHED_OBJECT, 1),
-    "LOAD_METHOD": (_UNLESS_CACHED_OBJECT, 1), "RETURN_VALUE": (_IF_RECEIVED, 0), "YIELD_VALUE": (_IF_RECEIVED, 0),
+    "BINARY_SUBSCR": (_UNLESS_PLAIN_SUBSCRIPT, 2), "LOAD_ATTR": (_UNLESS_CACHED_ATTRIBUTE, 1),
+    "LOAD_METHOD": (_UNLESS_CACHED_ATTRIBUTE, 1), "RETURN_VALUE": (_IF_RECEIVED, 0), "YIELD_VALUE": (_IF_RECEIVED, 0),
+    "UNPACK_SEQUENCE": (_UNLESS_OWN, 1), "UNPACK_EX": (_UNLESS_OWN, 1), "LIST_EXTEND": (_UNLESS_OWN, 1),
+    "STORE_SUBSCR": (_UNLESS_OWN_ITEM, 3), "IS_OP": (_UNLESS_NONE, 2),
+    **dict.fromkeys(
+        ("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE",
+         "JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP", "UNARY_NOT"), (_UNLESS_OWN, 1)),
 }  # fmt: skip
 
 
@@ -348,19 +371,27 @@ def _watch_table(
 ) -> tuple[bytearray, bytes, bytes, list[object]]:
     """Return which instructions of a code object are reported, as ``native/frame_tracing.c`` reads it.
 
-    Operators and subscripts are reported unless all operands have plain types. ``Observer.look`` may return an object for a
-    call, an attribute or a variable of an enclosing function. The instruction is not reported again for the same function, owner
-    of the attribute, or cell. A tuple of one function means: for the same function and operands of plain types, or new lists and
-    tuples of these.
+    Operators and subscripts are reported unless all operands have plain types. Instructions on a list or dictionary are not reported
+    while only the running frame refers to it. ``Observer.look`` may return entries. Then the instruction is not reported again for:
+
+    - ``(owner, type, version, name[, value])``: an attribute of the owner, or of all objects of a type. ``_load_attribute`` makes it.
+    - ``(function,)``: a call with operands of plain types, or new lists and tuples of these. ``(code, globals)``: a call of a function.
+    - a cell: the variable of an enclosing function.
+    - a list: its elements. ``(dictionary, key)``: the element of this key.
+    - an array: its numbers. ``(array,)``: the array as operand together with a traced value, or its views.
     """
     count = len(code.co_code) >> 1
     table, counts, heights = bytearray(count), bytearray(count), [0] * count
-    for offset, instruction in instructions_by_offset(code).items():
+    instructions = instructions_by_offset(code)
+    following = [*[*instructions.values()][1:], None]
+    for (offset, instruction), after in zip(instructions.items(), following, strict=True):
         if instruction.height is not None and is_watched_name(instruction.name):
             kind, operands = _KINDS.get(instruction.name, (_ALWAYS, 0))
             if instruction.name == "BUILD_SLICE":
                 kind, operands = _UNLESS_PLAIN, instruction.arg
-            elif instruction.name == "PRECALL" and not instruction.keywords and instruction.arg < 256:
+            elif instruction.name == "GET_ITER" and after is not None and after.name in ("FOR_ITER", "PRECALL"):
+                kind, operands = _UNLESS_OWN, 1  # a loop or comprehension: no other code gets the iterator
+            elif instruction.name == "PRECALL" and instruction.arg < 256:
                 kind, operands = _UNLESS_CACHED_CALL, instruction.arg
             elif instruction.name == "LOAD_DEREF" and instruction.arg < 256:
                 kind, operands = _UNLESS_CACHED_CELL, instruction.arg  # up to 3.12 the index of a local or cell
@@ -464,6 +495,8 @@ class _SelfTest:
         self.functions: list[Any] = []
         self.python_floats: set[int] = set()
         self.receivers: dict[int, Any] = {}
+        self.written: dict[int, Any] = {}
+        self.caches: list[list[Any]] = []
 
     def enter(self, frame: FrameType) -> bool:
         self.functions.append(function_of(frame))

@@ -103,6 +103,10 @@ class StateWatch(Calls):
     def python_floats(self) -> set[int]:
         return self.recorder.weak
 
+    @property
+    def written(self) -> dict[int, Any]:
+        return self.recorder.written
+
     def enter(self, frame: FrameType) -> bool | None:
         watch_frame = self._reports_instructions(frame)
         if watch_frame:
@@ -255,9 +259,10 @@ class TypeWatch(StateWatch):
         return name in _TYPE_QUERIES and name not in _SKIPPED
 
     def look(self, stack: Stack, i: Instruction) -> Any:
-        if self.reason is None and i.name in _TYPE_QUERIES:
-            self.now = stack
-            HANDLERS[i.name](self, stack, i)  # type: ignore[misc]
+        if self.reason is not None or i.name not in _TYPE_QUERIES:
+            return None
+        self.now = stack
+        return HANDLERS[i.name](self, stack, i)  # type: ignore[misc]
 
     def arrays(self) -> list[Any]:
         for x in self.recorder.plain_arrays.values():
