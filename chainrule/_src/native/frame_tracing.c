@@ -111,7 +111,37 @@ static int depth = 0;                                                           
 
 static PyObject **words_of(PyFrameObject *frame) { return ((FrameFields *)frame)->words; }
 
-static int is_plain(PyObject *x) { return x != NULL && PySet_Contains(plain_types, (PyObject *)Py_TYPE(x)) == 1; }
+/* the addresses of plain_types, by the hash below; the classes are kept alive by plain_types */
+enum { PLAIN_SLOTS = 128 };
+static PyTypeObject *plain_table[PLAIN_SLOTS];
+
+static size_t slot_of(PyTypeObject *type) { return ((size_t)type >> 4) % PLAIN_SLOTS; }
+
+static int is_plain(PyObject *x) {
+    size_t slot;
+    if (x == NULL) return 0;
+    for (slot = slot_of(Py_TYPE(x)); plain_table[slot] != NULL; slot = (slot + 1) % PLAIN_SLOTS) {
+        if (plain_table[slot] == Py_TYPE(x)) return 1;
+    }
+    return 0;
+}
+
+static int set_plain_types(PyObject *types) {
+    PyObject *type, *iterator = PySet_GET_SIZE(types) < PLAIN_SLOTS / 2 ? PyObject_GetIter(types) : NULL;
+    if (iterator == NULL) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "too many plain types");
+        return -1;
+    }
+    memset(plain_table, 0, sizeof(plain_table));
+    while ((type = PyIter_Next(iterator)) != NULL) {
+        size_t slot = slot_of((PyTypeObject *)type);
+        while (plain_table[slot] != NULL) slot = (slot + 1) % PLAIN_SLOTS;
+        plain_table[slot] = (PyTypeObject *)type;
+        Py_DECREF(type); /* types has another reference */
+    }
+    Py_DECREF(iterator);
+    return PyErr_Occurred() ? -1 : 0;
+}
 
 static int is_plain_slice(PyObject *x) {
     PySliceObject *slice = (PySliceObject *)x;
@@ -200,7 +230,7 @@ static int has_attribute_entry(PyObject *entries, PyObject *x) {
         PyObject *entry = PyTuple_GET_ITEM(entries, i), *owner, *version, *name;
         if (!PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) < 4 || PyTuple_GET_ITEM(entry, 1) != (PyObject *)type) continue;
         owner = PyTuple_GET_ITEM(entry, 0);
-        if (owner == Py_None ? PySet_GET_SIZE(python_floats) > 0 : owner != x) continue;
+        if (owner == Py_None ? !is_of_fixed_class(x) && PySet_GET_SIZE(python_floats) > 0 : owner != x) continue;
         version = PyTuple_GET_ITEM(entry, 2);
         if (version != Py_None && (!(type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) || !PyLong_CheckExact(version) || PyLong_AsUnsignedLong(version) != type->tp_version_tag)) continue;
         name = PyTuple_GET_ITEM(entry, 3);
@@ -209,15 +239,19 @@ static int has_attribute_entry(PyObject *entries, PyObject *x) {
     return 0;
 }
 
-/* A call has an entry (function,) for operands of plain types, or (code, globals) of a Python function. */
+/* A call has an entry (function,) for operands of plain types, or (code, globals) of a Python function. Methods are called as functions. */
 static int has_call_entry(PyObject *entries, PyObject *function, PyObject **arguments, PyObject **top) {
     Py_ssize_t i;
-    PyObject *python = function != NULL && PyMethod_Check(function) ? PyMethod_GET_FUNCTION(function) : function;
+    PyObject *bound = NULL;
+    if (function != NULL && Py_IS_TYPE(function, &PyMethod_Type)) {
+        bound = PyMethod_GET_SELF(function);
+        function = PyMethod_GET_FUNCTION(function);
+    }
     for (i = 0; entries != NULL && i < PyTuple_GET_SIZE(entries); i++) {
         PyObject *entry = PyTuple_GET_ITEM(entries, i), **argument;
         if (!PyTuple_CheckExact(entry)) continue;
-        if (PyTuple_GET_SIZE(entry) == 2 && python != NULL && PyFunction_Check(python) && PyFunction_GET_CODE(python) == PyTuple_GET_ITEM(entry, 0) && PyFunction_GET_GLOBALS(python) == PyTuple_GET_ITEM(entry, 1)) return 1;
-        if (PyTuple_GET_SIZE(entry) != 1 || PyTuple_GET_ITEM(entry, 0) != function) continue;
+        if (PyTuple_GET_SIZE(entry) == 2 && function != NULL && PyFunction_Check(function) && PyFunction_GET_CODE(function) == PyTuple_GET_ITEM(entry, 0) && PyFunction_GET_GLOBALS(function) == PyTuple_GET_ITEM(entry, 1)) return 1;
+        if (PyTuple_GET_SIZE(entry) != 1 || PyTuple_GET_ITEM(entry, 0) != function || (bound != NULL && !is_plain(bound))) continue;
         for (argument = arguments; argument < top && (is_plain(*argument) || is_plain_sequence(*argument)); argument++);
         if (argument == top) return 1;
     }
@@ -401,6 +435,7 @@ PyObject *trace_frames(PyObject *module, PyObject *args) {
         append_method = PyObject_GetAttrString((PyObject *)&PyList_Type, "append");
         if (failed_name == NULL || ignored_name == NULL || append_method == NULL) return NULL;
     }
+    if (set_plain_types(types) < 0) return NULL;
     Py_XSETREF(open_frame, Py_NewRef(opener));
     Py_XSETREF(watch, Py_NewRef(the_watch));
     Py_XSETREF(plain_types, Py_NewRef(types));
@@ -421,6 +456,7 @@ PyObject *drop_trace_references(PyObject *module, PyObject *arg) {
     Py_CLEAR(open_frame);
     Py_CLEAR(watch);
     Py_CLEAR(plain_types);
+    memset(plain_table, 0, sizeof(plain_table));
     Py_CLEAR(python_floats);
     Py_CLEAR(receivers);
     Py_CLEAR(written);

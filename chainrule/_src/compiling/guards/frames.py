@@ -254,7 +254,8 @@ def _call_traced(call: Callable[[], object], observer: Observer, plain_types: fr
         if not observed:
             return _frame_trace_function(frame, observer)
         code = frame.f_code
-        function = frame.f_globals if code.co_name in COMPREHENSIONS else function_of(frame)
+        function = None if code.co_name in COMPREHENSIONS else function_of(frame)
+        function = frame.f_globals if function is None else function
         if (code, id(function)) not in tables:
             tables[code, id(function)] = function, _watch_table(code, observer.is_watched_name)
             observer.caches.append(tables[code, id(function)][1][3])

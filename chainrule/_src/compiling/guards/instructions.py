@@ -49,7 +49,7 @@ ndarray = np.ndarray
 #: enough. Returns a list of entries if this is so for the operands that the entries describe: ``frames._watch_table``.
 Handler = Callable[[Calls, Stack, Instruction], Any]
 #: functions and classes of Python that only compute with plain arguments
-_OF_NUMBERS = frozenset({abs, bool, complex, divmod, float, len, list, max, min, pow, range, round, slice, sum, tuple})
+_OF_NUMBERS = (abs, bool, complex, divmod, float, len, list, max, min, pow, range, round, slice, sum, tuple)
 _OPERATION = native.LOOPS.Operation if native.AVAILABLE else None
 _ELEMENTS = 64  # maximum number of elements of an array that are guarded one by one; then the whole array is
 
@@ -294,11 +294,11 @@ def _call(log: Calls, stack: Stack, i: Instruction) -> object:
 
 def _call_entries(function: Any, args: list[Any], keywords: Params) -> list[Any] | None:
     """Return the entries of a call (``frames._watch_table``) if further calls need not be noted; else None."""
-    python = function.__func__ if type(function) is types.MethodType else function
-    kind = type(python)
-    if kind is types.FunctionType and not is_library(module_of_code(python.__code__, python.__globals__)):
+    if type(function) is types.MethodType:
+        function, args = function.__func__, [function.__self__, *args]
+    if type(function) is types.FunctionType and not is_library(module_of_code(function.__code__, function.__globals__)):
         # its own instructions are watched
-        return None if python.__code__.co_flags & GENERATOR else [(python.__code__, python.__globals__)]
+        return None if function.__code__.co_flags & GENERATOR else [(function.__code__, function.__globals__)]
     flat = [item for x in args for item in (x if type(x) in (list, tuple) else (x,))]
     return [(function,)] if _repeats(function, keywords) and are_plain(flat) else None
 
@@ -316,11 +316,8 @@ def _repeats(function: Any, keywords: Params) -> bool:
         return module_of(function).startswith("chainrule") and not checks_calls(function)
     if kind is _OPERATION:
         return not changes_or_shares(function)
-    return not keywords and (function in _OF_NUMBERS if has_class(function, type) else _is_of_numbers(function))
-
-
-def _is_of_numbers(function: object) -> bool:
-    return type(function) is types.BuiltinFunctionType and (function in _OF_NUMBERS or module_of(function) == "math")
+    of_math = kind is types.BuiltinFunctionType and module_of(function) == "math"
+    return not keywords and (of_math or any([function is each for each in _OF_NUMBERS]))
 
 
 def _call_unpacked(log: Calls, stack: Stack, i: Instruction) -> None:

@@ -281,13 +281,11 @@ class Reads(ImplicitCalls):
             return [(None, kind, None, name)] if of_class and name not in _OF_MEMORY | _LAYOUT_ATTRIBUTES else None
         if kind in PLAIN or (kind in CONTAINERS and has_class(found, types.MethodDescriptorType)):
             return [(None, kind, None, None)]
-        if (
-            has_fixed_attributes(kind)
-            or has_class(x, _WITH_OTHER_ATTRIBUTES)
-            or has_class(x, random_types())
-            or has_numbers(kind)
-            or class_attribute(kind, "__getattribute__") is not object.__getattribute__
-        ):
+        if has_class(x, _WITH_OTHER_ATTRIBUTES) or has_class(x, random_types()) or has_numbers(kind):
+            return None
+        if has_fixed_attributes(kind):
+            return [(x, kind, None, None)]
+        if class_attribute(kind, "__getattribute__") is not object.__getattribute__:
             return None
         version = version_of(kind)[0]
         of_instance = not is_named(kind, "__getattr__") or is_python(x, "__getattr__")
