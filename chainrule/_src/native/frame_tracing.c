@@ -89,7 +89,7 @@ PyObject *mark_untraced(PyObject *module, PyObject *code) {
      cached    a list: for each instruction None or a tuple of entries, for operands that need no callback again. The functions below
                that have `entry` in their name read them; instructions.py makes them */
 
-enum { NOTHING, ALWAYS, UNLESS_PLAIN, UNLESS_PLAIN_SUBSCRIPT, UNLESS_CACHED_CALL, UNLESS_CACHED_ATTRIBUTE, IF_RECEIVED, UNLESS_CACHED_CELL, UNLESS_OWN, UNLESS_OWN_ITEM, UNLESS_NONE };
+enum { NOTHING, ALWAYS, UNLESS_PLAIN, UNLESS_PLAIN_SUBSCRIPT, UNLESS_CACHED_CALL, UNLESS_CACHED_ATTRIBUTE, IF_RECEIVED, UNLESS_CACHED_CELL, UNLESS_OWN, UNLESS_OWN_ITEM, UNLESS_NONE, UNLESS_MEMBER, UNLESS_CACHED_UNPACKED };
 enum { TABLE, PENDING, CALLBACK, HEIGHTS, COUNTS, CACHED, TRACE_FIELDS };
 
 /* words of an interpreter frame: the function that it runs, and its first local. frames.py lists and tests them. */
@@ -105,8 +105,8 @@ typedef struct {
     char trace_lines, trace_opcodes;
 } FrameFields;
 
-static PyObject *ignored_name = NULL, *failed_name = NULL, *append_method = NULL;
-static PyObject *plain_types = NULL, *python_floats = NULL, *known_code = NULL, *open_frame = NULL, *watch = NULL, *receivers = NULL, *written = NULL; /* of the running trace */
+static PyObject *ignored_name = NULL, *failed_name = NULL;
+static PyObject *plain_types = NULL, *python_floats = NULL, *known_code = NULL, *open_frame = NULL, *watch = NULL, *receivers = NULL, *written = NULL, *own_methods = NULL; /* of the running trace */
 static int depth = 0;                                                                                               /* the number of running frames that began here */
 
 static PyObject **words_of(PyFrameObject *frame) { return ((FrameFields *)frame)->words; }
@@ -168,15 +168,24 @@ static int is_plain_sequence(PyObject *x) {
     return 1;
 }
 
+/* Return the dictionary behind a view of it; other objects unchanged. */
+static PyObject *shown_by(PyObject *x) {
+    int is_view = Py_IS_TYPE(x, &PyDictValues_Type) || Py_IS_TYPE(x, &PyDictItems_Type) || Py_IS_TYPE(x, &PyDictKeys_Type);
+    return is_view ? (PyObject *)((_PyDictViewObject *)x)->dv_dict : x;
+}
+
 /* Whether only locals and operands of a running function refer to a list or dictionary. Then the function got it during the trace, and no other
    code can see its content: reads need no guards, and changes need not be undone. A generator may have begun before the trace. */
 static int is_own(PyObject **words, PyObject **top, PyObject *x) {
-    Py_ssize_t references = 0;
-    PyObject **word;
-    if (x == NULL || !(PyList_CheckExact(x) || PyDict_CheckExact(x))) return 0;
+    Py_ssize_t references;
+    PyObject **word, *shown;
+    if (x == NULL) return 0;
+    shown = shown_by(x);
+    if (!(PyList_CheckExact(shown) || PyDict_CheckExact(shown)) || (shown != x && Py_REFCNT(x) != 1)) return 0;
     if (((PyCodeObject *)words[CODE_WORD])->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) return 0;
-    for (word = words + FIRST_LOCAL; word < top; word++) references += *word == x;
-    return Py_REFCNT(x) == references;
+    references = shown != x; /* the view on the stack has one */
+    for (word = words + FIRST_LOCAL; word < top; word++) references += *word == shown;
+    return Py_REFCNT(shown) == references;
 }
 
 /* Whether the class of an object cannot change and is not defined in Python, and the object is no class. */
@@ -239,7 +248,17 @@ static int has_attribute_entry(PyObject *entries, PyObject *x) {
     return 0;
 }
 
-/* A call has an entry (function,) for operands of plain types, or (code, globals) of a Python function. Methods are called as functions. */
+/* Whether the arguments of a method of a list or dictionary run no code: a key, then any objects without Python code. */
+static int are_simple_arguments(PyObject *container, PyObject **arguments, PyObject **top) {
+    PyObject **x;
+    for (x = arguments; x < top; x++) {
+        if (!is_plain(*x) && (!is_of_fixed_class(*x) || (PyDict_CheckExact(container) && x == arguments))) return 0;
+    }
+    return 1;
+}
+
+/* A call has an entry (function,) for operands of plain types, (code, globals) of a Python function, or (method, dictionary[, key]). Bound methods
+   are called as functions. */
 static int has_call_entry(PyObject *entries, PyObject *function, PyObject **arguments, PyObject **top) {
     Py_ssize_t i;
     PyObject *bound = NULL;
@@ -248,12 +267,22 @@ static int has_call_entry(PyObject *entries, PyObject *function, PyObject **argu
         function = PyMethod_GET_FUNCTION(function);
     }
     for (i = 0; entries != NULL && i < PyTuple_GET_SIZE(entries); i++) {
-        PyObject *entry = PyTuple_GET_ITEM(entries, i), **argument;
-        if (!PyTuple_CheckExact(entry)) continue;
-        if (PyTuple_GET_SIZE(entry) == 2 && function != NULL && PyFunction_Check(function) && PyFunction_GET_CODE(function) == PyTuple_GET_ITEM(entry, 0) && PyFunction_GET_GLOBALS(function) == PyTuple_GET_ITEM(entry, 1)) return 1;
-        if (PyTuple_GET_SIZE(entry) != 1 || PyTuple_GET_ITEM(entry, 0) != function || (bound != NULL && !is_plain(bound))) continue;
-        for (argument = arguments; argument < top && (is_plain(*argument) || is_plain_sequence(*argument)); argument++);
-        if (argument == top) return 1;
+        PyObject *entry = PyTuple_GET_ITEM(entries, i), *first, **argument;
+        Py_ssize_t size = PyTuple_CheckExact(entry) ? PyTuple_GET_SIZE(entry) : 0;
+        if (size == 0) continue;
+        first = PyTuple_GET_ITEM(entry, 0);
+        if (PyCode_Check(first)) {
+            if (size == 2 && PyFunction_Check(function) && PyFunction_GET_CODE(function) == first && PyFunction_GET_GLOBALS(function) == PyTuple_GET_ITEM(entry, 1)) return 1;
+        } else if (first != function || (bound != NULL && !is_plain(bound))) {
+            continue;
+        } else if (arguments == NULL) {
+            continue; /* unpacked ones */
+        } else if (size == 1) {
+            for (argument = arguments; argument < top && (is_plain(*argument) || is_plain_sequence(*argument)); argument++);
+            if (argument == top) return 1;
+        } else if (top - arguments >= size - 1 && arguments[0] == PyTuple_GET_ITEM(entry, 1)) {
+            if (size == 2 ? top - arguments == 1 : arguments[1] == PyTuple_GET_ITEM(entry, 2) && are_simple_arguments(arguments[0], arguments + 1, top)) return 1;
+        }
     }
     return 0;
 }
@@ -310,18 +339,29 @@ static int needs_no_callback(PyFrameObject *frame, PyObject *f_trace, int index,
         return is_plain(top[-1]) && (PyTuple_CheckExact(top[-2]) || is_own(words, top, top[-2]) || (PyList_CheckExact(top[-2]) && has_entry(entries, top[-2])));
     case UNLESS_CACHED_CALL:
         receiver = top[-count - 2] != NULL;
-        if (receiver && count == 1 && top[-3] == append_method && PyList_CheckExact(top[-2])) return (is_plain(top[-1]) || is_of_fixed_class(top[-1])) && is_own(words, top, top[-2]);
+        if (top[-count - 1 - receiver] == NULL) return 0;
+        if (receiver && (PyList_CheckExact(top[-count - 1]) || PyDict_CheckExact(top[-count - 1])) && PySet_Contains(own_methods, top[-count - 2]) == 1 &&
+            are_simple_arguments(top[-count - 1], top - count, top) && is_own(words, top, top[-count - 1])) return 1;
         return has_call_entry(entries, top[-count - 1 - receiver], top - count - receiver, top);
     case UNLESS_CACHED_ATTRIBUTE:
         return top[-1] != NULL && has_attribute_entry(entries, top[-1]);
     case UNLESS_CACHED_CELL:
         return has_entry(entries, words[FIRST_LOCAL + count]);
     case UNLESS_OWN:
-        return top[-1] != NULL && (is_plain(top[-1]) || PyTuple_CheckExact(top[-1]) || has_entry(entries, top[-1]) || is_own(words, top, top[-1]));
+        return top[-1] != NULL && (is_plain(top[-1]) || PyTuple_CheckExact(top[-1]) || has_entry(entries, shown_by(top[-1])) || is_own(words, top, top[-1]));
     case UNLESS_OWN_ITEM:
         return is_plain(top[-1]) && is_own(words, top, top[-2]);
     case UNLESS_NONE:
         return top[-1] == top[-2] || top[-1] == Py_None || top[-2] == Py_None;
+    case UNLESS_MEMBER:
+        if (top[-1] == NULL || top[-2] == NULL) return 0;
+        if (is_plain(top[-1]) && is_plain(top[-2])) return 1;
+        return PyUnicode_CheckExact(top[-2]) && PyDict_CheckExact(top[-1]) && (has_element_entry(entries, top[-1], top[-2]) || is_own(words, top, top[-1]));
+    case UNLESS_CACHED_UNPACKED:
+        /* count: whether there are keywords */
+        if (top[-1 - count] == NULL || !PyTuple_CheckExact(top[-1 - count]) || top[-2 - count] == NULL) return 0;
+        if (count && !(PyDict_CheckExact(top[-1]) && is_own(words, top, top[-1]))) return 0;
+        return has_call_entry(entries, top[-2 - count], NULL, NULL);
     default:
         return 0;
     }
@@ -334,18 +374,41 @@ static void set_trace(PyFrameObject *frame, PyObject *f_trace) {
     Py_XSETREF(fields->trace, Py_NewRef(f_trace));
 }
 
+static int is_traced_here(PyObject *f_trace) { return f_trace != NULL && PyTuple_CheckExact(f_trace) && PyTuple_GET_SIZE(f_trace) == TRACE_FIELDS; }
+
+/* Whether the Python caller of a frame is traced here. */
+static int has_traced_caller(PyFrameObject *frame) {
+    PyFrameObject *caller = PyFrame_GetBack(frame); /* a new reference */
+    int traced = caller != NULL && is_traced_here(((FrameFields *)caller)->trace);
+    Py_XDECREF(caller);
+    return traced;
+}
+
+static int is_known_argument(PyObject *known, PyObject *argument) {
+    Py_ssize_t i;
+    if (known == Py_None) return 1;
+    if (argument == NULL) return 0;
+    if (!PyList_CheckExact(known)) return known == (PyObject *)Py_TYPE(argument);
+    for (i = 0; i + 1 < PyList_GET_SIZE(known); i += 2) {
+        if (PyList_GET_ITEM(known, i) == argument && PyList_GET_ITEM(known, i + 1) == (PyObject *)Py_TYPE(argument)) return 1;
+    }
+    return 0;
+}
+
 /* Begin a frame of known code, whose beginning needs no callback: 1 done, 0 call back, -1 error. known_code maps a code object to
-   (function, type of the first argument or None, table, heights, counts, cached), or has (None, globals) first: each run has a new function. */
+   (function, first argument, table, heights, counts, cached, by_traced). The first argument is a type, a list of objects and their types, or None.
+   For a comprehension, each run of which has a new function, the first two are (None, globals). by_traced: the caller must be traced here. */
 static int begin_known(PyFrameObject *frame) {
     PyObject *code = (PyObject *)PyFrame_GetCode(frame), *entry = PyDict_GetItemWithError(known_code, code), **words = words_of(frame), *pending, *f_trace, *ignored;
     int done = 0;
     Py_DECREF(code);
-    if (entry == NULL || !PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 6 || depth >= MOST_DEEP) return PyErr_Occurred() ? -1 : 0;
+    if (entry == NULL || !PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 7 || depth >= MOST_DEEP) return PyErr_Occurred() ? -1 : 0;
     if (PyTuple_GET_ITEM(entry, 0) == Py_None) {
         if (words[FUNCTION_WORD] == NULL || !PyFunction_Check(words[FUNCTION_WORD]) || PyFunction_GET_GLOBALS(words[FUNCTION_WORD]) != PyTuple_GET_ITEM(entry, 1)) return 0;
-    } else if (PyTuple_GET_ITEM(entry, 0) != words[FUNCTION_WORD]) {
+    } else if (PyTuple_GET_ITEM(entry, 0) != words[FUNCTION_WORD] || !is_known_argument(PyTuple_GET_ITEM(entry, 1), words[FIRST_LOCAL])) {
         return 0;
-    } else if (PyTuple_GET_ITEM(entry, 1) != Py_None && (words[FIRST_LOCAL] == NULL || PyTuple_GET_ITEM(entry, 1) != (PyObject *)Py_TYPE(words[FIRST_LOCAL]))) return 0;
+    }
+    if (PyTuple_GET_ITEM(entry, 6) == Py_True && !has_traced_caller(frame)) return 0;
     ignored = PyObject_GetAttr(watch, ignored_name);
     if (ignored != Py_None) {
         Py_XDECREF(ignored);
@@ -391,7 +454,7 @@ static int on_trace_event(PyObject *callback, PyFrameObject *frame, int event, P
     }
     if (event != PyTrace_OPCODE && event != PyTrace_RETURN) return 0;
     f_trace = ((FrameFields *)frame)->trace;
-    if (f_trace == NULL || !PyTuple_CheckExact(f_trace) || PyTuple_GET_SIZE(f_trace) != TRACE_FIELDS || !PyByteArray_CheckExact(PyTuple_GET_ITEM(f_trace, TABLE)) ||
+    if (!is_traced_here(f_trace) || !PyByteArray_CheckExact(PyTuple_GET_ITEM(f_trace, TABLE)) ||
         !PyByteArray_CheckExact(PyTuple_GET_ITEM(f_trace, PENDING)) || PyByteArray_GET_SIZE(PyTuple_GET_ITEM(f_trace, PENDING)) != 1) return 0;
     lasti = event == PyTrace_RETURN ? -1 : PyFrame_GetLasti(frame);
     index = lasti / 2;
@@ -420,20 +483,20 @@ static int on_trace_event(PyObject *callback, PyFrameObject *frame, int event, P
     return result == NULL ? -1 : 0; /* do not stop tracing: instructions that run while the frame ends are traced as well */
 }
 
-/* trace_frames(callback, open_frame, watch, plain_types, python_floats, receivers, written, known_code): call a function with each frame of this thread that begins,
+/* trace_frames(callback, open_frame, watch, plain_types, python_floats, receivers, written, own_methods, known_code): call a function with each frame of this thread that begins,
    until sys.settrace(None). Return whether that is possible.
    open_frame(frame, f_trace): returns the callback of a frame that began without one, and sets the frame's f_trace
    plain_types: types of operands whose use needs no callback; python_floats: the numbers of the traced values that are Python floats
-   receivers: is empty if no C code receives the values that functions return; written: is empty if no array was written */
+   receivers: is empty if no C code receives the values that functions return; written: is empty if no array was written
+   own_methods: methods of lists and dictionaries that read or change only these, if the arguments are simple */
 PyObject *trace_frames(PyObject *module, PyObject *args) {
-    PyObject *callback, *opener, *the_watch, *types, *floats, *receiving, *writing, *known;
+    PyObject *callback, *opener, *the_watch, *types, *floats, *receiving, *writing, *methods, *known;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOO!O!O!O!O!", &callback, &opener, &the_watch, &PyFrozenSet_Type, &types, &PySet_Type, &floats, &PyDict_Type, &receiving, &PyDict_Type, &writing, &PyDict_Type, &known)) return NULL;
-    if (append_method == NULL) {
+    if (!PyArg_ParseTuple(args, "OOOO!O!O!O!O!O!", &callback, &opener, &the_watch, &PyFrozenSet_Type, &types, &PySet_Type, &floats, &PyDict_Type, &receiving, &PyDict_Type, &writing, &PyFrozenSet_Type, &methods, &PyDict_Type, &known)) return NULL;
+    if (failed_name == NULL) {
         ignored_name = PyUnicode_InternFromString("ignored_frame");
         failed_name = PyUnicode_InternFromString("failed");
-        append_method = PyObject_GetAttrString((PyObject *)&PyList_Type, "append");
-        if (failed_name == NULL || ignored_name == NULL || append_method == NULL) return NULL;
+        if (failed_name == NULL || ignored_name == NULL) return NULL;
     }
     if (set_plain_types(types) < 0) return NULL;
     Py_XSETREF(open_frame, Py_NewRef(opener));
@@ -442,6 +505,7 @@ PyObject *trace_frames(PyObject *module, PyObject *args) {
     Py_XSETREF(python_floats, Py_NewRef(floats));
     Py_XSETREF(receivers, Py_NewRef(receiving));
     Py_XSETREF(written, Py_NewRef(writing));
+    Py_XSETREF(own_methods, Py_NewRef(methods));
     Py_XSETREF(known_code, Py_NewRef(known));
     depth = 0;
     PyEval_SetTrace(on_trace_event, callback);
@@ -460,6 +524,7 @@ PyObject *drop_trace_references(PyObject *module, PyObject *arg) {
     Py_CLEAR(python_floats);
     Py_CLEAR(receivers);
     Py_CLEAR(written);
+    Py_CLEAR(own_methods);
     Py_CLEAR(known_code);
     Py_RETURN_NONE;
 }

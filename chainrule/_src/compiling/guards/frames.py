@@ -16,7 +16,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CellType, CodeType, FrameType
 from typing import Any, NamedTuple, Protocol, SupportsIndex
 
 from chainrule._src import native
@@ -102,6 +102,17 @@ class Stack:
 def function_of(frame: FrameType) -> Any:
     """Return the function that a frame runs, or None."""
     found = _object_of_reference(_frame_references(frame, LAYOUTS[sys.version_info[:2]][0], 1)[0])
+    return None if found is _NULL else found
+
+
+def first_argument(frame: FrameType) -> Any:
+    """Return the first argument of the function that a frame begins to run, or None. ``f_locals`` would refer to all locals."""
+    code = frame.f_code
+    if not code.co_argcount:
+        return None
+    found = _object_of_reference(_frame_references(frame, LAYOUTS[sys.version_info[:2]][1], 1)[0])
+    if found is not _NULL and code.co_varnames[0] in code.co_cellvars and type(found) is CellType:
+        return found.cell_contents
     return None if found is _NULL else found
 
 
@@ -205,10 +216,13 @@ class Observer(Protocol):
     def enter(self, frame: FrameType) -> bool | None:
         """Return whether to report the instructions of a frame that starts or resumes. Return None to report no frame with its code."""
 
-    def repeats(self, frame: FrameType) -> tuple[object, object] | None:
-        """Return (function, type of the first argument) if ``enter`` has no effect for further frames with these; else None.
+    def repeats(self, frame: FrameType) -> tuple[object, object, bool] | None:
+        """Return for which further frames of the code ``enter`` has no effect, or None.
 
-        For a comprehension, whose function is a new one in each run, return (None, globals).
+        Returns:
+            The function; the type of its first argument, or a list of this argument and its type, or None for any argument; and
+            whether the function must be called by a reported frame. For a comprehension, whose function is a new one in each run,
+            the first two are None and the globals.
         """
 
     def count_frame(self) -> None:
@@ -262,7 +276,15 @@ def _call_traced(call: Callable[[], object], observer: Observer, plain_types: fr
         parts = tables[code, id(function)][1]
         repeated = observer.repeats(frame)
         if repeated is not None:
-            known[code] = *repeated, *parts
+            function, argument, by_reported = repeated
+            if type(argument) is list:
+                seen = known[code][1] if code in known and known[code][0] is function else None
+                if type(seen) is not list or len(seen) >= 2 * _ENTRIES:
+                    seen = []
+                    observer.caches.append(seen)
+                seen += argument
+                argument = seen
+            known[code] = function, argument, *parts, by_reported
         _report_natively(frame, observer, bytearray(1), parts)
         return None
 
@@ -272,7 +294,15 @@ def _call_traced(call: Callable[[], object], observer: Observer, plain_types: fr
         return _report_natively(frame, observer, pending, (table, *others))
 
     observed = loops is not None and loops.trace_frames(
-        begin, open_frame, observer, plain_types, observer.python_floats, observer.receivers, observer.written, known
+        begin,
+        open_frame,
+        observer,
+        plain_types,
+        observer.python_floats,
+        observer.receivers,
+        observer.written,
+        _OWN_METHODS,
+        known,
     )
     if not observed:
         sys.settrace(begin)
@@ -353,13 +383,23 @@ def _frame_trace_function(frame: FrameType, observer: Observer) -> Any:
     _UNLESS_OWN,
     _UNLESS_OWN_ITEM,
     _UNLESS_NONE,
-) = range(11)
-_ENTRIES = 8  # maximum number of entries of an instruction
+    _UNLESS_MEMBER,
+    _UNLESS_CACHED_UNPACKED,
+) = range(13)
+#: methods of lists and dictionaries that use only these and their arguments
+_OWN_METHODS = frozenset(
+    {
+        list.append, list.clear, list.copy, list.insert, list.pop, list.reverse,
+        dict.copy, dict.get, dict.items, dict.keys, dict.pop, dict.setdefault, dict.values,
+    }
+)  # fmt: skip
+_ENTRIES = 32  # maximum number of entries of an instruction
 _KINDS = {
     "BINARY_OP": (_UNLESS_PLAIN, 2), "COMPARE_OP": (_UNLESS_PLAIN, 2), "UNARY_NEGATIVE": (_UNLESS_PLAIN, 1),
     "BINARY_SUBSCR": (_UNLESS_PLAIN_SUBSCRIPT, 2), "LOAD_ATTR": (_UNLESS_CACHED_ATTRIBUTE, 1),
     "LOAD_METHOD": (_UNLESS_CACHED_ATTRIBUTE, 1), "RETURN_VALUE": (_IF_RECEIVED, 0), "YIELD_VALUE": (_IF_RECEIVED, 0),
     "UNPACK_SEQUENCE": (_UNLESS_OWN, 1), "UNPACK_EX": (_UNLESS_OWN, 1), "LIST_EXTEND": (_UNLESS_OWN, 1),
+    "DICT_MERGE": (_UNLESS_OWN, 1), "DICT_UPDATE": (_UNLESS_OWN, 1), "CONTAINS_OP": (_UNLESS_MEMBER, 2),
     "STORE_SUBSCR": (_UNLESS_OWN_ITEM, 3), "IS_OP": (_UNLESS_NONE, 2),
     **dict.fromkeys(
         ("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE",
@@ -376,9 +416,10 @@ def _watch_table(
     while only the running frame refers to it. ``Observer.look`` may return entries. Then the instruction is not reported again for:
 
     - ``(owner, type, version, name[, value])``: an attribute of the owner, or of all objects of a type. ``_load_attribute`` makes it.
-    - ``(function,)``: a call with operands of plain types, or new lists and tuples of these. ``(code, globals)``: a call of a function.
+    - ``(function,)``: a call with operands of plain types, or new lists and tuples of these. ``(code, globals)``: a call of a Python
+      function. ``(method, dictionary[, key])``: a call of a method that reads a dictionary.
     - a cell: the variable of an enclosing function.
-    - a list: its elements. ``(dictionary, key)``: the element of this key.
+    - a list or dictionary: all its elements. ``(dictionary, key)``: the element of this key.
     - an array: its numbers. ``(array,)``: the array as operand together with a traced value, or its views.
     """
     count = len(code.co_code) >> 1
@@ -394,6 +435,8 @@ def _watch_table(
                 kind, operands = _UNLESS_OWN, 1  # a loop or comprehension: no other code gets the iterator
             elif instruction.name == "PRECALL" and instruction.arg < 256:
                 kind, operands = _UNLESS_CACHED_CALL, instruction.arg
+            elif instruction.name == "CALL_FUNCTION_EX":
+                kind, operands = _UNLESS_CACHED_UNPACKED, instruction.arg & 1
             elif instruction.name == "LOAD_DEREF" and instruction.arg < 256:
                 kind, operands = _UNLESS_CACHED_CELL, instruction.arg  # up to 3.12 the index of a local or cell
             table[offset >> 1], counts[offset >> 1], heights[offset >> 1] = kind, operands, instruction.height

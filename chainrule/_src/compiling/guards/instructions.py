@@ -41,6 +41,7 @@ from chainrule._src.compiling.guards.objects import (
     is_iterator,
     is_python,
     module_of,
+    shown_by,
 )
 from chainrule._src.compiling.guards.settings import is_special
 
@@ -154,6 +155,15 @@ def _operands(count: int) -> Handler:
     return look
 
 
+def _contains(log: Calls, stack: Stack, i: Instruction) -> object:
+    key, x = stack.top(2), stack.top()
+    if type(key) is str and type(x) is dict:
+        log.guard_key(x, key)
+        return [(x, key)]
+    log.note_operands(stack, [key, x])
+    return None
+
+
 def _binary(log: Calls, stack: Stack, i: Instruction) -> object:
     x, y = stack.top(2), stack.top()
     if i.arg == _SUBSCRIPT:
@@ -214,15 +224,17 @@ def _push_exception(log: Calls, stack: Stack, i: Instruction) -> None:
     log.recorder.note_handled_exception(stack.top())
 
 
-def _test_truth(log: Calls, stack: Stack, i: Instruction) -> None:
+def _test_truth(log: Calls, stack: Stack, i: Instruction) -> object:
     x = stack.top()
     log.guard_class_use(x)
     if has_class(x, CONTAINERS):
         log.guard_length(x)
-    elif type(x) is ndarray:
+        return [x] if type(x) in (list, dict) else None
+    if type(x) is ndarray:
         log.guard_array_values(x)
     elif type(x) not in IMMUTABLE:
         log.note_operand(x, [])
+    return None
 
 
 def _build_slice(log: Calls, stack: Stack, i: Instruction) -> None:
@@ -234,7 +246,8 @@ def _iterate(log: Calls, stack: Stack, i: Instruction) -> object:
     log.note_iteration(x)
     if not is_iterator(x):
         log.expect(result_is_new=i.name == "GET_ITER", receive=log.note_consumed)
-    return [x] if type(x) is list else None
+    x = shown_by(x)
+    return [x] if type(x) in (list, dict) else None
 
 
 def _store_attribute(log: Calls, stack: Stack, i: Instruction) -> None:
@@ -299,8 +312,17 @@ def _call_entries(function: Any, args: list[Any], keywords: Params) -> list[Any]
     if type(function) is types.FunctionType and not is_library(module_of_code(function.__code__, function.__globals__)):
         # its own instructions are watched
         return None if function.__code__.co_flags & GENERATOR else [(function.__code__, function.__globals__)]
+    if type(function) is types.MethodDescriptorType and args and type(args[0]) is dict and not keywords:
+        return _dictionary_entries(function, *args)
     flat = [item for x in args for item in (x if type(x) in (list, tuple) else (x,))]
     return [(function,)] if _repeats(function, keywords) and are_plain(flat) else None
+
+
+def _dictionary_entries(method: Any, x: dict[Any, Any], *args: object) -> list[Any] | None:
+    """Return the entry of a method that reads a dictionary."""
+    if method.__name__ in ("keys", "values", "items") and not args:
+        return [(method, x)]
+    return [(method, x, args[0])] if method.__name__ == "get" and args and type(args[0]) is str else None
 
 
 def _repeats(function: Any, keywords: Params) -> bool:
@@ -320,7 +342,7 @@ def _repeats(function: Any, keywords: Params) -> bool:
     return not keywords and (of_math or any([function is each for each in _OF_NUMBERS]))
 
 
-def _call_unpacked(log: Calls, stack: Stack, i: Instruction) -> None:
+def _call_unpacked(log: Calls, stack: Stack, i: Instruction) -> object:
     keywords = stack.top() if i.arg & 1 or _KEYWORDS_ALWAYS else {}
     depth = 1 + (i.arg & 1 or _KEYWORDS_ALWAYS)
     keywords = {} if Stack.is_null(keywords) else keywords
@@ -331,12 +353,13 @@ def _call_unpacked(log: Calls, stack: Stack, i: Instruction) -> None:
     if has_class(given, CONTAINERS):
         log.guard_elements(given)
         log.note_call(stack, function, list(elements_of(given)), dict(keywords))
+        return _call_entries(function, list(elements_of(given)), dict(keywords))
+    log.note_operands(stack, [given, *keywords.values()])
+    if is_watched(function) or has_class(function, type):
+        log.note_call(stack, function, [], dict(keywords))
     else:
-        log.note_operands(stack, [given, *keywords.values()])
-        if is_watched(function) or has_class(function, type):
-            log.note_call(stack, function, [], dict(keywords))
-        else:
-            log.note_possible_call(function)
+        log.note_possible_call(function)
+    return None
 
 
 def _format(log: Calls, stack: Stack, i: Instruction) -> None:
@@ -466,7 +489,7 @@ HANDLERS: dict[str, Handler | None] = {
     "LOAD_CLASSDEREF": _load_deref, "LOAD_FROM_DICT_OR_DEREF": _load_deref,
     "LOAD_FROM_DICT_OR_GLOBALS": _load_name, "LOAD_ATTR": _load_attribute, "LOAD_METHOD": _load_attribute, "IMPORT_FROM": _load_attribute,
     "LOAD_SUPER_ATTR": _super_attribute, "BINARY_SUBSCR": _subscript, "BINARY_SLICE": _operands(3), "BINARY_OP": _binary,
-    "COMPARE_OP": _operands(2), "CONTAINS_OP": _operands(2), "UNARY_NEGATIVE": _operands(1), "UNARY_INVERT": _operands(1),
+    "COMPARE_OP": _operands(2), "CONTAINS_OP": _contains, "UNARY_NEGATIVE": _operands(1), "UNARY_INVERT": _operands(1),
     "UNARY_POSITIVE": _operands(1), "GET_ITER": _iterate,
     "BUILD_SLICE": _build_slice, "GET_YIELD_FROM_ITER": _iterate, "UNPACK_SEQUENCE": _iterate, "UNPACK_EX": _iterate,
     "LIST_EXTEND": _iterate, "SET_UPDATE": _iterate, "DICT_UPDATE": _iterate, "DICT_MERGE": _iterate,

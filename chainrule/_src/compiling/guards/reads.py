@@ -24,6 +24,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, has_attribute
 from chainrule._src.compiling.guards.effect_tables import (
+    C_DESCRIPTORS,
     CHANGED_IN_PLACE,
     CONSTANT,
     CONTAINERS,
@@ -291,14 +292,16 @@ class Reads(ImplicitCalls):
         of_instance = not is_named(kind, "__getattr__") or is_python(x, "__getattr__")
         if version == 0 or not of_instance:
             return None
-        if has_class(found, types.MemberDescriptorType) or (type(found) is property and is_watched(found.fget)):
+        of_c = has_class(found, types.MemberDescriptorType) or (name == "__dict__" and has_class(found, C_DESCRIPTORS))
+        if of_c or (type(found) is property and is_watched(found.fget)):
             return [(x, kind, version, None)]
         inside = attributes_of(x)
         if type(inside) is not dict or not (found is MISSING or not hasattr(type(found), "__set__")):
             return None
         if name in inside:
             return [(x, kind, version, name, inside[name])]
-        return [(x, kind, version, name)] if found is MISSING or has_class(found, FunctionType) else None
+        by_class = has_class(found, FunctionType) or not hasattr(type(found), "__get__")
+        return [(x, kind, version, name)] if by_class else None
 
     def element_entries(self, x: Any, key: object) -> list[Any] | None:
         """Return the entry of an element for which ``guard_element`` adds nothing more; None if it may."""
