@@ -158,16 +158,6 @@ static int is_plain_index(PyObject *x) {
     return 1;
 }
 
-/* Whether an argument is a list that only the evaluation stack refers to, so that no other code can change it, or a tuple, of plain elements. */
-static int is_plain_sequence(PyObject *x) {
-    Py_ssize_t i;
-    if (x == NULL || !(PyTuple_CheckExact(x) || (PyList_CheckExact(x) && Py_REFCNT(x) == 1))) return 0;
-    for (i = 0; i < PySequence_Fast_GET_SIZE(x); i++) {
-        if (!is_plain(PySequence_Fast_GET_ITEM(x, i))) return 0;
-    }
-    return 1;
-}
-
 /* Return the dictionary behind a view of it; other objects unchanged. */
 static PyObject *shown_by(PyObject *x) {
     int is_view = Py_IS_TYPE(x, &PyDictValues_Type) || Py_IS_TYPE(x, &PyDictItems_Type) || Py_IS_TYPE(x, &PyDictKeys_Type);
@@ -186,6 +176,16 @@ static int is_own(PyObject **words, PyObject **top, PyObject *x) {
     references = shown != x; /* the view on the stack has one */
     for (word = words + FIRST_LOCAL; word < top; word++) references += *word == shown;
     return Py_REFCNT(shown) == references;
+}
+
+/* Whether an argument is a list that no other code can change, or a tuple, of plain elements. */
+static int is_plain_sequence(PyObject **words, PyObject **top, PyObject *x) {
+    Py_ssize_t i;
+    if (x == NULL || !(PyTuple_CheckExact(x) || (PyList_CheckExact(x) && (Py_REFCNT(x) == 1 || is_own(words, top, x))))) return 0;
+    for (i = 0; i < PySequence_Fast_GET_SIZE(x); i++) {
+        if (!is_plain(PySequence_Fast_GET_ITEM(x, i))) return 0;
+    }
+    return 1;
 }
 
 /* Whether the class of an object cannot change and is not defined in Python, and the object is no class. */
@@ -257,9 +257,9 @@ static int are_simple_arguments(PyObject *container, PyObject **arguments, PyObj
     return 1;
 }
 
-/* A call has an entry (function,) for operands of plain types, (code, globals) of a Python function, or (method, dictionary[, key]). Bound methods
-   are called as functions. */
-static int has_call_entry(PyObject *entries, PyObject *function, PyObject **arguments, PyObject **top) {
+/* A call has an entry (function,) for operands of plain types, (code, globals) of a Python function, (method, dictionary[, key]), or the entry of
+   the attribute __call__ in a tuple. Bound methods are called as functions. arguments: NULL if they are unpacked. */
+static int has_call_entry(PyObject *entries, PyObject *function, PyObject **words, PyObject **arguments, PyObject **top) {
     Py_ssize_t i;
     PyObject *bound = NULL;
     if (function != NULL && Py_IS_TYPE(function, &PyMethod_Type)) {
@@ -273,12 +273,10 @@ static int has_call_entry(PyObject *entries, PyObject *function, PyObject **argu
         first = PyTuple_GET_ITEM(entry, 0);
         if (PyCode_Check(first)) {
             if (size == 2 && PyFunction_Check(function) && PyFunction_GET_CODE(function) == first && PyFunction_GET_GLOBALS(function) == PyTuple_GET_ITEM(entry, 1)) return 1;
-        } else if (first != function || (bound != NULL && !is_plain(bound))) {
+        } else if (arguments == NULL || (bound != NULL && !is_plain(bound)) || !(first == function || (size == 1 && PyTuple_CheckExact(first) && has_attribute_entry(entry, function)))) {
             continue;
-        } else if (arguments == NULL) {
-            continue; /* unpacked ones */
         } else if (size == 1) {
-            for (argument = arguments; argument < top && (is_plain(*argument) || is_plain_sequence(*argument)); argument++);
+            for (argument = arguments; argument < top && (is_plain(*argument) || is_plain_sequence(words, top, *argument)); argument++);
             if (argument == top) return 1;
         } else if (top - arguments >= size - 1 && arguments[0] == PyTuple_GET_ITEM(entry, 1)) {
             if (size == 2 ? top - arguments == 1 : arguments[1] == PyTuple_GET_ITEM(entry, 2) && are_simple_arguments(arguments[0], arguments + 1, top)) return 1;
@@ -342,7 +340,7 @@ static int needs_no_callback(PyFrameObject *frame, PyObject *f_trace, int index,
         if (top[-count - 1 - receiver] == NULL) return 0;
         if (receiver && (PyList_CheckExact(top[-count - 1]) || PyDict_CheckExact(top[-count - 1])) && PySet_Contains(own_methods, top[-count - 2]) == 1 &&
             are_simple_arguments(top[-count - 1], top - count, top) && is_own(words, top, top[-count - 1])) return 1;
-        return has_call_entry(entries, top[-count - 1 - receiver], top - count - receiver, top);
+        return has_call_entry(entries, top[-count - 1 - receiver], words, top - count - receiver, top);
     case UNLESS_CACHED_ATTRIBUTE:
         return top[-1] != NULL && has_attribute_entry(entries, top[-1]);
     case UNLESS_CACHED_CELL:
@@ -361,7 +359,7 @@ static int needs_no_callback(PyFrameObject *frame, PyObject *f_trace, int index,
         /* count: whether there are keywords */
         if (top[-1 - count] == NULL || !PyTuple_CheckExact(top[-1 - count]) || top[-2 - count] == NULL) return 0;
         if (count && !(PyDict_CheckExact(top[-1]) && is_own(words, top, top[-1]))) return 0;
-        return has_call_entry(entries, top[-2 - count], NULL, NULL);
+        return has_call_entry(entries, top[-2 - count], words, NULL, NULL);
     default:
         return 0;
     }

@@ -422,6 +422,13 @@ def _watch_table(
     - a list or dictionary: all its elements. ``(dictionary, key)``: the element of this key.
     - an array: its numbers. ``(array,)``: the array as operand together with a traced value, or its views.
     """
+    table, heights, counts = _instruction_kinds(code, is_watched_name)
+    return bytearray(table), heights, counts, [None] * len(table)
+
+
+@functools.lru_cache(maxsize=4096)
+def _instruction_kinds(code: CodeType, is_watched_name: Callable[[str], bool]) -> tuple[bytes, bytes, bytes]:
+    """Return the kinds of the instructions, the heights of the stack before them and the numbers of their operands."""
     count = len(code.co_code) >> 1
     table, counts, heights = bytearray(count), bytearray(count), [0] * count
     instructions = instructions_by_offset(code)
@@ -441,7 +448,7 @@ def _watch_table(
                 kind, operands = _UNLESS_CACHED_CELL, instruction.arg  # up to 3.12 the index of a local or cell
             table[offset >> 1], counts[offset >> 1], heights[offset >> 1] = kind, operands, instruction.height
     stack_heights = array.array("h", [_count_locals(code), *heights])
-    return table, stack_heights.tobytes(), bytes(counts), [None] * count
+    return bytes(table), stack_heights.tobytes(), bytes(counts)
 
 
 def _call_monitored(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:

@@ -9,6 +9,7 @@ import collections
 import functools
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -302,10 +303,10 @@ def _call(log: Calls, stack: Stack, i: Instruction) -> object:
     positional = args[: len(args) - len(names)]
     keywords = dict(zip(names, args[len(positional) :], strict=True))
     log.note_call(stack, function, positional, keywords)
-    return _call_entries(function, args, keywords)
+    return _call_entries(log, function, args, keywords)
 
 
-def _call_entries(function: Any, args: list[Any], keywords: Params) -> list[Any] | None:
+def _call_entries(log: Calls, function: Any, args: list[Any], keywords: Params) -> list[Any] | None:
     """Return the entries of a call (``frames._watch_table``) if further calls need not be noted; else None."""
     if type(function) is types.MethodType:
         function, args = function.__func__, [function.__self__, *args]
@@ -315,7 +316,12 @@ def _call_entries(function: Any, args: list[Any], keywords: Params) -> list[Any]
     if type(function) is types.MethodDescriptorType and args and type(args[0]) is dict and not keywords:
         return _dictionary_entries(function, *args)
     flat = [item for x in args for item in (x if type(x) in (list, tuple) else (x,))]
-    return [(function,)] if _repeats(function, keywords) and are_plain(flat) else None
+    if not are_plain(flat):
+        return None
+    if is_python(function, "__call__") and not has_class(function, (type, weakref.ref)):
+        called = log.attribute_entries(function, "__call__")
+        return None if called is None or len(called[0]) != 4 or called[0][2] is None else [(called[0],)]
+    return [(function,)] if _repeats(function, keywords) else None
 
 
 def _dictionary_entries(method: Any, x: dict[Any, Any], *args: object) -> list[Any] | None:
@@ -353,7 +359,7 @@ def _call_unpacked(log: Calls, stack: Stack, i: Instruction) -> object:
     if has_class(given, CONTAINERS):
         log.guard_elements(given)
         log.note_call(stack, function, list(elements_of(given)), dict(keywords))
-        return _call_entries(function, list(elements_of(given)), dict(keywords))
+        return _call_entries(log, function, list(elements_of(given)), dict(keywords))
     log.note_operands(stack, [given, *keywords.values()])
     if is_watched(function) or has_class(function, type):
         log.note_call(stack, function, [], dict(keywords))
