@@ -636,6 +636,172 @@ def test_calls_in_loops(name):
     compare(*FUNCTIONS[name])
 
 
+# -- methods, objects that are called, modules ------------------------------------------------------------------------------
+
+
+class Counter:
+    """Methods, ``__getattr__`` and ``__call__`` in Python, which read state."""
+
+    def __init__(self, k):
+        self.k, self.table, self.options = k, {"a": 1.0, "b": 2.0}, {"scale": 2.0}
+
+    def __getattr__(self, name):
+        if name in self.__dict__.get("table", ()):
+            return self.__dict__["table"][name]
+        raise AttributeError(name)
+
+    def __call__(self, x, *rest, scale=1.0):
+        return self.step(x, *rest) * scale
+
+    def step(self, x, *rest):
+        return x * self.k + self.a + sum(rest)
+
+
+def with_counters(count=3):
+    def make():
+        cls = type("Own", (Counter,), {})
+        return types.SimpleNamespace(cls=cls, counters=[cls(1.0 + k) for k in range(count)], names=["a", "c"])
+
+    return make
+
+
+def called(s, x):
+    for _ in range(4):
+        for counter in s.counters:
+            x = counter(x)
+    return x
+
+
+def called_with_unpacked_arguments(s, x):
+    for _ in range(4):
+        for counter in s.counters:
+            x = counter(x, *(1.0, 2.0), **counter.options)
+    return x
+
+
+def dictionaries(s, x):
+    for _ in range(4):
+        for counter in s.counters:
+            for name in s.names:
+                x = x * 2.0 if name in counter.table else x + counter.table.get(name, 1.0)
+            for name, value in counter.table.items():
+                x = x + value * len(name)
+            x = x + sum([*counter.table.values()]) + len([*counter.table])
+    return x
+
+
+def own_dictionaries(s, x):
+    table = {"a": x}
+    for k in range(4):
+        table["b"] = table.get("b", x) * k
+        for name, value in table.items():
+            x = x + value if name in table else x
+        table.setdefault("c", x)
+    return x + table.pop("c")
+
+
+def own_dictionary_of_arguments(s, x):
+    def scaled(x, **options):
+        for name in ("scale", "shift"):
+            if name not in options:
+                options[name] = 1.0
+        return x * options["scale"] + options.pop("shift")
+
+    for counter in s.counters:
+        x = scaled(x, **counter.options)
+    return x
+
+
+def change_first(name, value):
+    return lambda s: setattr(s.counters[0], name, value)
+
+
+METHODS = {
+    "attribute": (called, change_first("k", 5.0), True),
+    "attribute by __getattr__": (called, lambda s: s.counters[0].table.update(a=5.0), True),
+    "attribute of its own": (called, change_first("a", 5.0), True),
+    "method": (called, lambda s: setattr(s.cls, "step", lambda self, x, *rest: x - self.k), True),
+    "method of one": (called, change_first("step", lambda x, *rest: x - 1.0), True),
+    "__call__": (called, lambda s: setattr(s.cls, "__call__", lambda self, x: x - self.k), True),
+    "__getattr__": (called, lambda s: setattr(s.cls, "__getattr__", lambda self, name: 7.0), True),
+    "class of one": (
+        called,
+        change_first("__class__", type("Other", (Counter,), {"step": lambda s, x: x + 1.0})),
+        True,
+    ),
+    "another": (called, lambda s: s.counters.append(s.cls(0.5)), True),
+    "code": (
+        called,
+        lambda s: setattr(s.cls, "step", types.FunctionType((lambda self, x: x - self.k).__code__, globals())),
+        True,
+    ),
+    "unpacked": (called_with_unpacked_arguments, lambda s: s.counters[1].options.update(scale=5.0), True),
+    "unpacked, fewer": (called_with_unpacked_arguments, lambda s: s.counters[1].options.clear(), True),
+    "dictionaries": (dictionaries, lambda s: s.counters[1].table.update(b=5.0), True),
+    "dictionaries, more": (dictionaries, lambda s: s.counters[1].table.update(c=5.0), True),
+    "dictionaries, fewer": (dictionaries, lambda s: s.counters[1].table.pop("a"), True),
+    "dictionaries, names": (dictionaries, lambda s: s.names.reverse() or s.names.append("b"), True),
+    "own dictionaries": (own_dictionaries, lambda s: None, True),
+    "own arguments": (own_dictionary_of_arguments, lambda s: s.counters[2].options.update(shift=3.0), True),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("count", [3, 40])
+def test_methods_in_loops(name, count):
+    compare(with_counters(count), *METHODS[name])
+
+
+class Recurrent(cr.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.extra = cr.nn.Linear(2, 2, dtype=cr.float64), cr.nn.Tanh()
+        self.register_buffer("shift", cr.tensor([0.5, 1.0], dtype=cr.float64))
+        self.k = 1.0
+        with cr.no_grad():
+            self.hidden.weight.copy_(cr.tensor([[1.0, 0.5], [0.25, 2.0]]))
+            self.hidden.bias.fill_(0.5)
+
+    def forward(self, x):
+        for _ in range(4):
+            x = self.extra(self.hidden(x)) * self.k + self.shift
+        return x
+
+
+MODULE_CHANGES = {
+    "attribute": lambda net: setattr(net, "k", 3.0),
+    "weight": lambda net: net.hidden.weight.data.fill_(0.5),
+    "new weight": lambda net: setattr(net.hidden, "weight", cr.nn.Parameter(cr.ones(2, 2, dtype=cr.float64))),
+    "buffer": lambda net: setattr(net, "shift", cr.ones(2, dtype=cr.float64)),
+    "module": lambda net: setattr(net, "extra", cr.nn.ReLU()),
+    "hook": lambda net: net.hidden.register_forward_hook(lambda module, args, out: out * 2.0),
+    "pre-hook": lambda net: net.extra.register_forward_pre_hook(lambda module, args: (args[0] + 1.0,)),
+    "forward": lambda net: setattr(net.extra, "forward", lambda x: x * 0.5),
+    "hidden by an attribute": lambda net: net.__dict__.update(hidden=lambda x: x - 1.0),
+    "removed": lambda net: delattr(net, "shift"),
+}
+
+
+@pytest.mark.parametrize("name", MODULE_CHANGES)
+def test_modules_in_loops(name):
+    found = []
+    for compiled in (False, True):
+        net = Recurrent()
+        called = cr.compile(lambda x, net=net: net(x)) if compiled else net
+        found.append([])
+        for k in range(4):
+            try:
+                found[-1].append(called(cr.tensor(X)).detach().numpy())
+            except AttributeError as error:
+                found[-1].append(str(error))
+            if k == 0 and compiled:
+                assert called.recordings
+            if k == 1:
+                MODULE_CHANGES[name](net)
+    for want, got in zip(*found, strict=True):
+        np.testing.assert_array_equal(want, got)
+
+
 # -- plain arrays --------------------------------------------------------------------------------------------------------
 
 
@@ -778,7 +944,14 @@ def test_instructions_of_a_loop_are_reported_once(monkeypatch):
         return look(self, stack, i)
 
     monkeypatch.setattr(watch.StateWatch, "look", counted)
-    s = types.SimpleNamespace(a=np.array([1.0, 2.0]), thing=Thing(1.5), items=[1.0, 2.0], rows=np.ones((60, 2)))
+    s = types.SimpleNamespace(
+        counter=Counter(1.5),
+        net=Recurrent(),
+        a=np.array([1.0, 2.0]),
+        thing=Thing(1.5),
+        items=[1.0, 2.0],
+        rows=np.ones((60, 2)),
+    )
 
     def program(count):
         def f(x):
@@ -788,6 +961,8 @@ def test_instructions_of_a_loop_are_reported_once(monkeypatch):
                 for item in s.items:
                     x = x * item
                 x = s.thing.scaled(x * s.a) * s.thing.k + np.tanh(x.reshape(-1)) * first + max(second, 1.0)
+                x = s.counter(x, 1.0) + s.counter.step(x, *(1.0, 2.0)) + s.net.shift.sum().item()
+                x = x + np.sum([*s.counter.table.values()]) * ("a" in s.counter.table)
                 pair = x[0], [y * 2.0 for y in (x, x)]
                 found.append(pair)
                 table[k] = x if found else None
