@@ -276,7 +276,10 @@ def program(seed: int) -> list[Statement]:
                 )
         if callee:
             lines.insert(rng.randrange(len(lines) + 1), f"x = {callee}(x)")
-        return "\n    ".join([*sorted(lines, key=lambda line: not line.startswith("global")), "return x * 1"])
+        lines = sorted(lines, key=lambda line: not line.startswith("global"))
+        if rng.random() < 0.4:  # reads that are repeated, perhaps of changed objects
+            lines = ["for _ in range(3):", *[f"    {line}" for line in lines]]
+        return "\n    ".join([*lines, "return x * 1"])
 
     for k in range(rng.randrange(1, 4)):
         made.append(Statement("world", f"def f{k}(x):\n    {body(f'f{k - 1}' if k else '')}"))

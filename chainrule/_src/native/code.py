@@ -57,7 +57,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 #: The version of the code format and of the functions of the extension. An extension with another number was built from other sources.
-VERSION = 18
+VERSION = 19
 
 KERNEL, GROUP, LOOP_BODY = 0, 1, 2
 #: the maximum number of arguments of a kernel: MAX_ARGS of native/loops.h

@@ -57,6 +57,17 @@ PyObject *class_version(PyObject *self, PyObject *cls) {
     return Py_BuildValue("(IOO)", version_tag(type), heap->ht_name, heap->ht_qualname);
 }
 
+/* class_attribute(cls, name, missing) -> an attribute from the namespace of a class or its bases, unbound; `missing` if there is none */
+PyObject *class_attribute(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    PyObject *found;
+    if (nargs != 3 || !PyType_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "class_attribute takes (cls, name, missing)");
+        return NULL;
+    }
+    found = _PyType_Lookup((PyTypeObject *)args[0], args[1]);
+    return Py_NewRef(found == NULL ? args[2] : found);
+}
+
 static int has_version(PyObject *object, PyObject *value) {
     PyTypeObject *type = (PyTypeObject *)object;
     PyHeapTypeObject *heap = (PyHeapTypeObject *)object;

@@ -10,7 +10,7 @@
 typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 
 /* The version of the code format and of the functions that Python calls. native/code.py has the same number. */
-#define VERSION 18
+#define VERSION 19
 
 #define MAX_ARGS 32
 #define MAX_OUTER 64
@@ -42,6 +42,7 @@ extern PyMethodDef small_matrix_functions[];
 /* guards.c */
 PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 PyObject *class_version(PyObject *self, PyObject *cls);
+PyObject *class_attribute(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 
 /* frame_tracing.c */
 PyObject *enable_untraced(PyObject *self, PyObject *begin);

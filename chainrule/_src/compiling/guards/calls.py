@@ -107,6 +107,11 @@ def changes_or_shares(function: Any) -> bool:
     return _library_function_writes(function) or function in SHARING
 
 
+def checks_calls(function: Any) -> bool:
+    """Return whether each call of a function of chainrule adds a guard, or changes an object."""
+    return function in RECHECKED or function.__name__ in ("__setitem__", "__delitem__")
+
+
 def _is_gone(reference: Any) -> bool:
     return reference() is None
 

@@ -16,7 +16,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CellType, CodeType, FrameType
 from typing import Any, NamedTuple, Protocol, SupportsIndex
 
 from chainrule._src import native
@@ -105,6 +105,17 @@ def function_of(frame: FrameType) -> Any:
     return None if found is _NULL else found
 
 
+def first_argument(frame: FrameType) -> Any:
+    """Return the first argument of the function that a frame begins to run, or None. ``f_locals`` would refer to all locals."""
+    code = frame.f_code
+    if not code.co_argcount:
+        return None
+    found = _object_of_reference(_frame_references(frame, LAYOUTS[sys.version_info[:2]][1], 1)[0])
+    if found is not _NULL and code.co_varnames[0] in code.co_cellvars and type(found) is CellType:
+        return found.cell_contents
+    return None if found is _NULL else found
+
+
 def _frame_references(frame: FrameType, first: int, count: int) -> Any:
     """Return references in the interpreter frame of a frame, as a ctypes array."""
     record = ctypes.c_void_p.from_address(id(frame) + object.__basicsize__ + _WORD).value
@@ -181,11 +192,18 @@ class Observer(Protocol):
 
     Attributes:
         receivers: empty if no C code receives the values that functions return.
+        written: empty if no array was written.
+        caches: gets the lists of entries that ``look`` returned. They refer to objects; the observer may clear them.
         failed: set to True if an exception ended the watch before the function. The function may have handled the exception.
     """
 
     failed: bool
     receivers: dict[int, Any]
+    caches: list[list[Any]]
+
+    @property
+    def written(self) -> dict[int, Any]:
+        """A dictionary that is empty if no array was written."""
 
     @property
     def ignored_frame(self) -> object:
@@ -198,10 +216,13 @@ class Observer(Protocol):
     def enter(self, frame: FrameType) -> bool | None:
         """Return whether to report the instructions of a frame that starts or resumes. Return None to report no frame with its code."""
 
-    def repeats(self, frame: FrameType) -> tuple[object, object] | None:
-        """Return (function, type of the first argument) if ``enter`` has no effect for further frames with these; else None.
+    def repeats(self, frame: FrameType) -> tuple[object, object, bool] | None:
+        """Return for which further frames of the code ``enter`` has no effect, or None.
 
-        For a comprehension, whose function is a new one in each run, return (None, globals).
+        Returns:
+            The function; the type of its first argument, or a list of this argument and its type, or None for any argument; and
+            whether the function must be called by a reported frame. For a comprehension, whose function is a new one in each run,
+            the first two are None and the globals.
         """
 
     def count_frame(self) -> None:
@@ -210,7 +231,7 @@ class Observer(Protocol):
     def look(self, stack: Stack, instruction: Instruction) -> object:
         """Handle an instruction before it runs. Return True if the same function need not report it again.
 
-        See ``_watch_table`` for other objects that it may return.
+        See ``_watch_table`` for the entries that it may return in a list.
         """
 
     def leave(self, stack: Stack) -> None:
@@ -232,9 +253,8 @@ def call_watched(call: Callable[[], object], observer: Observer, plain_types: fr
 def _call_traced(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:
     loops = native.LOOPS
     known: dict[CodeType, tuple[Any, ...]] = {}
-    tables: dict[
-        tuple[CodeType, int], tuple[object, tuple[Any, ...]]
-    ] = {}  # by id of the function, which is kept alive
+    #: by code and id of the function, or of the globals of a comprehension, which are kept alive
+    tables: dict[tuple[CodeType, int], tuple[object, tuple[Any, ...]]] = {}
 
     def begin(frame: FrameType, event: str = "call", arg: object = None) -> Any:
         if event != "call":
@@ -249,12 +269,22 @@ def _call_traced(call: Callable[[], object], observer: Observer, plain_types: fr
             return _frame_trace_function(frame, observer)
         code = frame.f_code
         function = None if code.co_name in COMPREHENSIONS else function_of(frame)
-        parts = tables.get((code, id(function)), (None, None))[1] or _watch_table(code, observer.is_watched_name)
-        if function is not None:
-            tables[code, id(function)] = function, parts
+        function = frame.f_globals if function is None else function
+        if (code, id(function)) not in tables:
+            tables[code, id(function)] = function, _watch_table(code, observer.is_watched_name)
+            observer.caches.append(tables[code, id(function)][1][3])
+        parts = tables[code, id(function)][1]
         repeated = observer.repeats(frame)
         if repeated is not None:
-            known[code] = *repeated, *parts
+            function, argument, by_reported = repeated
+            if type(argument) is list:
+                seen = known[code][1] if code in known and known[code][0] is function else None
+                if type(seen) is not list or len(seen) >= 2 * _ENTRIES:
+                    seen = []
+                    observer.caches.append(seen)
+                seen += argument
+                argument = seen
+            known[code] = function, argument, *parts, by_reported
         _report_natively(frame, observer, bytearray(1), parts)
         return None
 
@@ -264,7 +294,15 @@ def _call_traced(call: Callable[[], object], observer: Observer, plain_types: fr
         return _report_natively(frame, observer, pending, (table, *others))
 
     observed = loops is not None and loops.trace_frames(
-        begin, open_frame, observer, plain_types, observer.python_floats, observer.receivers, known
+        begin,
+        open_frame,
+        observer,
+        plain_types,
+        observer.python_floats,
+        observer.receivers,
+        observer.written,
+        _OWN_METHODS,
+        known,
     )
     if not observed:
         sys.settrace(begin)
@@ -275,6 +313,7 @@ def _call_traced(call: Callable[[], object], observer: Observer, plain_types: fr
         sys.settrace(None)
         tables.clear()
         known.clear()
+        clear_entries(observer.caches)
         if loops is not None:
             loops.drop_trace_references()
         if silenced:
@@ -296,15 +335,21 @@ def _report_natively(
         instruction = found[offset]
         if instruction.height is not None:
             stack.height = instruction.height
-            again = observer.look(stack, instruction)
+            again: Any = observer.look(stack, instruction)
             if again is True:
                 table[offset >> 1] = _NOTHING
-            elif again is not None:
-                cached[offset >> 1] = again
+            elif again:
+                cached[offset >> 1] = (*again, *(cached[offset >> 1] or ()))[:_ENTRIES]
         return stack.pending is not None
 
     frame.f_trace = table, pending, at, heights, counts, cached  # type: ignore[assignment]
     return at
+
+
+def clear_entries(caches: list[list[Any]]) -> None:
+    """Remove all entries from the caches of instructions, which refer to objects."""
+    for cached in caches:
+        cached[:] = [None] * len(cached)
 
 
 def _frame_trace_function(frame: FrameType, observer: Observer) -> Any:
@@ -332,14 +377,33 @@ def _frame_trace_function(frame: FrameType, observer: Observer) -> Any:
     _UNLESS_PLAIN,
     _UNLESS_PLAIN_SUBSCRIPT,
     _UNLESS_CACHED_CALL,
-    _UNLESS_CACHED_OBJECT,
+    _UNLESS_CACHED_ATTRIBUTE,
     _IF_RECEIVED,
     _UNLESS_CACHED_CELL,
-) = range(8)
+    _UNLESS_OWN,
+    _UNLESS_OWN_ITEM,
+    _UNLESS_NONE,
+    _UNLESS_MEMBER,
+    _UNLESS_CACHED_UNPACKED,
+) = range(13)
+#: methods of lists and dictionaries that use only these and their arguments
+_OWN_METHODS = frozenset(
+    {
+        list.append, list.clear, list.copy, list.insert, list.pop, list.reverse,
+        dict.copy, dict.get, dict.items, dict.keys, dict.pop, dict.setdefault, dict.values,
+    }
+)  # fmt: skip
+_ENTRIES = 32  # maximum number of entries of an instruction
 _KINDS = {
     "BINARY_OP": (_UNLESS_PLAIN, 2), "COMPARE_OP": (_UNLESS_PLAIN, 2), "UNARY_NEGATIVE": (_UNLESS_PLAIN, 1),
-    "BINARY_SUBSCR": (_UNLESS_PLAIN_SUBSCRIPT, 2), "LOAD_ATTR": (_UNLESS_CACHED_OBJECT, 1),
-    "LOAD_METHOD": (_UNLESS_CACHED_OBJECT, 1), "RETURN_VALUE": (_IF_RECEIVED, 0), "YIELD_VALUE": (_IF_RECEIVED, 0),
+    "BINARY_SUBSCR": (_UNLESS_PLAIN_SUBSCRIPT, 2), "LOAD_ATTR": (_UNLESS_CACHED_ATTRIBUTE, 1),
+    "LOAD_METHOD": (_UNLESS_CACHED_ATTRIBUTE, 1), "RETURN_VALUE": (_IF_RECEIVED, 0), "YIELD_VALUE": (_IF_RECEIVED, 0),
+    "UNPACK_SEQUENCE": (_UNLESS_OWN, 1), "UNPACK_EX": (_UNLESS_OWN, 1), "LIST_EXTEND": (_UNLESS_OWN, 1),
+    "DICT_MERGE": (_UNLESS_OWN, 1), "DICT_UPDATE": (_UNLESS_OWN, 1), "CONTAINS_OP": (_UNLESS_MEMBER, 2),
+    "STORE_SUBSCR": (_UNLESS_OWN_ITEM, 3), "IS_OP": (_UNLESS_NONE, 2),
+    **dict.fromkeys(
+        ("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE",
+         "JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP", "UNARY_NOT"), (_UNLESS_OWN, 1)),
 }  # fmt: skip
 
 
@@ -348,25 +412,43 @@ def _watch_table(
 ) -> tuple[bytearray, bytes, bytes, list[object]]:
     """Return which instructions of a code object are reported, as ``native/frame_tracing.c`` reads it.
 
-    Operators and subscripts are reported unless all operands have plain types. ``Observer.look`` may return an object for a
-    call, an attribute or a variable of an enclosing function. The instruction is not reported again for the same function, owner
-    of the attribute, or cell. A tuple of one function means: for the same function and operands of plain types, or new lists and
-    tuples of these.
+    Operators and subscripts are reported unless all operands have plain types. Instructions on a list or dictionary are not reported
+    while only the running frame refers to it. ``Observer.look`` may return entries. Then the instruction is not reported again for:
+
+    - ``(owner, type, version, name[, value])``: an attribute of the owner, or of all objects of a type. ``_load_attribute`` makes it.
+    - ``(function,)``: a call with operands of plain types, or new lists and tuples of these. ``(code, globals)``: a call of a Python
+      function. ``(method, dictionary[, key])``: a call of a method that reads a dictionary.
+    - a cell: the variable of an enclosing function.
+    - a list or dictionary: all its elements. ``(dictionary, key)``: the element of this key.
+    - an array: its numbers. ``(array,)``: the array as operand together with a traced value, or its views.
     """
+    table, heights, counts = _instruction_kinds(code, is_watched_name)
+    return bytearray(table), heights, counts, [None] * len(table)
+
+
+@functools.lru_cache(maxsize=4096)
+def _instruction_kinds(code: CodeType, is_watched_name: Callable[[str], bool]) -> tuple[bytes, bytes, bytes]:
+    """Return the kinds of the instructions, the heights of the stack before them and the numbers of their operands."""
     count = len(code.co_code) >> 1
     table, counts, heights = bytearray(count), bytearray(count), [0] * count
-    for offset, instruction in instructions_by_offset(code).items():
+    instructions = instructions_by_offset(code)
+    following = [*[*instructions.values()][1:], None]
+    for (offset, instruction), after in zip(instructions.items(), following, strict=True):
         if instruction.height is not None and is_watched_name(instruction.name):
             kind, operands = _KINDS.get(instruction.name, (_ALWAYS, 0))
             if instruction.name == "BUILD_SLICE":
                 kind, operands = _UNLESS_PLAIN, instruction.arg
-            elif instruction.name == "PRECALL" and not instruction.keywords and instruction.arg < 256:
+            elif instruction.name == "GET_ITER" and after is not None and after.name in ("FOR_ITER", "PRECALL"):
+                kind, operands = _UNLESS_OWN, 1  # a loop or comprehension: no other code gets the iterator
+            elif instruction.name == "PRECALL" and instruction.arg < 256:
                 kind, operands = _UNLESS_CACHED_CALL, instruction.arg
+            elif instruction.name == "CALL_FUNCTION_EX":
+                kind, operands = _UNLESS_CACHED_UNPACKED, instruction.arg & 1
             elif instruction.name == "LOAD_DEREF" and instruction.arg < 256:
                 kind, operands = _UNLESS_CACHED_CELL, instruction.arg  # up to 3.12 the index of a local or cell
             table[offset >> 1], counts[offset >> 1], heights[offset >> 1] = kind, operands, instruction.height
     stack_heights = array.array("h", [_count_locals(code), *heights])
-    return table, stack_heights.tobytes(), bytes(counts), [None] * count
+    return bytes(table), stack_heights.tobytes(), bytes(counts)
 
 
 def _call_monitored(call: Callable[[], object], observer: Observer, plain_types: frozenset[type]) -> object:
@@ -464,6 +546,8 @@ class _SelfTest:
         self.functions: list[Any] = []
         self.python_floats: set[int] = set()
         self.receivers: dict[int, Any] = {}
+        self.written: dict[int, Any] = {}
+        self.caches: list[list[Any]] = []
 
     def enter(self, frame: FrameType) -> bool:
         self.functions.append(function_of(frame))

@@ -129,11 +129,20 @@ def abc_registration(cls: Any, kind: type | None) -> tuple[object, object]:
 
 def class_attribute(cls: type, name: str) -> Any:
     """Return an attribute from the namespace of a class or its bases, without binding it, or MISSING."""
+    return _find_attribute(cls, name, MISSING)
+
+
+def _find_attribute_in_python(cls: type, name: str, missing: object) -> Any:
     for base in mro_of(cls):
-        found = namespace_of(base).get(name, MISSING)
-        if found is not MISSING:
+        found = namespace_of(base).get(name, missing)
+        if found is not missing:
             return found
-    return MISSING
+    return missing
+
+
+_find_attribute: Callable[[type, str, object], Any] = (
+    native.LOOPS.class_attribute if native.AVAILABLE else _find_attribute_in_python
+)
 
 
 def cell_content(cell: CellType) -> Any:

@@ -9,12 +9,15 @@ import collections
 import functools
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from chainrule._src.compiling.guards.calls import GENERATOR, Calls, changes_or_shares
+from chainrule._src import native
+from chainrule._src.arrays.types import Params
+from chainrule._src.compiling.guards.calls import GENERATOR, Calls, changes_or_shares, checks_calls
 from chainrule._src.compiling.guards.effect_tables import (
     BUFFERS,
     CONSTANT,
@@ -34,17 +37,22 @@ from chainrule._src.compiling.guards.objects import (
     VALUES,
     are_plain,
     array_value,
+    flat_items,
     has_class,
     is_iterator,
     is_python,
     module_of,
+    shown_by,
 )
 from chainrule._src.compiling.guards.settings import is_special
 
 ndarray = np.ndarray
 #: Handles an instruction. Returns True if the instruction reads the same state whenever the same function runs it, so that one report is
-#: enough. Returns an object if this is so while the called function, or the owner of the attribute, is the object: ``frames._watch_table``.
+#: enough. Returns a list of entries if this is so for the operands that the entries describe: ``frames._watch_table``.
 Handler = Callable[[Calls, Stack, Instruction], Any]
+#: functions and classes of Python that only compute with plain arguments
+_OF_NUMBERS = (abs, bool, complex, divmod, float, len, list, max, min, pow, range, round, slice, sum, tuple)
+_OPERATION = native.LOOPS.Operation if native.AVAILABLE else None
 _ELEMENTS = 64  # maximum number of elements of an array that are guarded one by one; then the whole array is
 
 
@@ -88,37 +96,41 @@ def _load_deref(log: Calls, stack: Stack, i: Instruction) -> object:
     if cell is None:
         return True
     log.guard(GuardKind.CELL, cell, None, cell_content(cell))
-    return cell
+    return [cell]
 
 
 def _load_attribute(log: Calls, stack: Stack, i: Instruction) -> object:
     x = stack.top()
     log.guard_attribute(x, i.value)
-    return x if type(x) is types.ModuleType else None
+    return log.attribute_entries(x, i.value)
 
 
-def _subscript(log: Calls, stack: Stack, i: Instruction) -> None:
+def _subscript(log: Calls, stack: Stack, i: Instruction) -> object:
     x, key = stack.top(2), stack.top()
     log.check_type(x, lambda eager_type: eager_type is not float)
     if are_plain((x, key.start, key.stop, key.step) if type(key) is slice else (x, key)):
-        return
+        return None
     log.guard_class_use(x)
     log.guard_class_use(key)
     if type(x) is ndarray:
         if not has_class(key, CHAINRULE_TYPES):
-            _subscript_array(log, stack, x, key)
+            return _subscript_array(log, stack, x, key)
     elif has_class(x, (dict, list, collections.deque, types.MappingProxyType)):
         if type(key) in IMMUTABLE or not has_class(x, (list, collections.deque)):
             log.guard_element(x, key)
-        else:
-            log.note_operands(stack, [x, key])
+            return log.element_entries(x, key)
+        log.note_operands(stack, [x, key])
     elif has_class(x, type):
         log.note_special_method(None, "__class_getitem__", key, owner=x)
     elif not log.guard_mutable_content(x):
         log.note_operands(stack, [key] if has_class(x, (*CONSTANT, tuple)) else [x, key])
+    return None
 
 
-def _subscript_array(log: Calls, stack: Stack, x: Any, key: object) -> None:
+def _subscript_array(log: Calls, stack: Stack, x: Any, key: object) -> object:
+    entries = log.array_entries([x])
+    if entries and are_plain(flat_items([key])):
+        return entries
     whole = key if type(key) is tuple else (key,)
     if x.dtype.names is None and x.ndim == len(whole) and all(type(k) is int for k in whole):
         guards = log.watched_object(x).guards
@@ -128,28 +140,41 @@ def _subscript_array(log: Calls, stack: Stack, x: Any, key: object) -> None:
             if with_value is not MISSING:
                 log.check_not_written(x)
                 log.guard(GuardKind.CHECK, x, at, with_value, ("element", whole))
-            return
+            return None
     log.note_operands(stack, [x, key])
+    return [] if x.dtype.hasobject or x.dtype.names else [(x,)]
 
 
 def _operands(count: int) -> Handler:
-    def look(log: Calls, stack: Stack, i: Instruction) -> None:
-        log.note_operands(stack, [stack.top(k) for k in range(count, 0, -1)])
+    def look(log: Calls, stack: Stack, i: Instruction) -> object:
+        operands = [stack.top(k) for k in range(count, 0, -1)]
+        entries = log.array_entries(operands)
+        if not entries:
+            log.note_operands(stack, operands)
+        return entries
 
     return look
 
 
-def _binary(log: Calls, stack: Stack, i: Instruction) -> None:
+def _contains(log: Calls, stack: Stack, i: Instruction) -> object:
+    key, x = stack.top(2), stack.top()
+    if type(key) is str and type(x) is dict:
+        log.guard_key(x, key)
+        return [(x, key)]
+    log.note_operands(stack, [key, x])
+    return None
+
+
+def _binary(log: Calls, stack: Stack, i: Instruction) -> object:
     x, y = stack.top(2), stack.top()
     if i.arg == _SUBSCRIPT:
-        _subscript(log, stack, i)
-        return
+        return _subscript(log, stack, i)
     if has_class(x, str) and not has_class(y, str):
         log.note_text([y], text_method(x))
     if are_plain((x, y)):
-        return
+        return None
     if i.arg >= _IN_PLACE and log.note_special_method(x, _IN_PLACE_METHODS[i.arg - _IN_PLACE], y):
-        return
+        return None
     writes = i.arg >= _IN_PLACE and (
         has_class(x, (list, set, dict, collections.deque))
         or (has_class(x, ndarray) and not has_class(y, CHAINRULE_TYPES))
@@ -158,7 +183,10 @@ def _binary(log: Calls, stack: Stack, i: Instruction) -> None:
         log.refuse(f"it writes into a {type(x).__name__}, which a replay cannot repeat: use a NumPy array")
     if writes and not has_class(x, CHAINRULE_TYPES):
         log.note_container_change(x)
-    log.note_operands(stack, [x, y])
+    entries = [] if i.arg >= _IN_PLACE and type(x) is ndarray else log.array_entries([x, y])
+    if not entries:
+        log.note_operands(stack, [x, y])
+    return entries
 
 
 def _compare_identity(log: Calls, stack: Stack, i: Instruction) -> None:
@@ -197,26 +225,30 @@ def _push_exception(log: Calls, stack: Stack, i: Instruction) -> None:
     log.recorder.note_handled_exception(stack.top())
 
 
-def _test_truth(log: Calls, stack: Stack, i: Instruction) -> None:
+def _test_truth(log: Calls, stack: Stack, i: Instruction) -> object:
     x = stack.top()
     log.guard_class_use(x)
     if has_class(x, CONTAINERS):
         log.guard_length(x)
-    elif type(x) is ndarray:
+        return [x] if type(x) in (list, dict) else None
+    if type(x) is ndarray:
         log.guard_array_values(x)
     elif type(x) not in IMMUTABLE:
         log.note_operand(x, [])
+    return None
 
 
 def _build_slice(log: Calls, stack: Stack, i: Instruction) -> None:
     log.note_operands(stack, [stack.top(k) for k in range(i.arg, 0, -1)])
 
 
-def _iterate(log: Calls, stack: Stack, i: Instruction) -> None:
+def _iterate(log: Calls, stack: Stack, i: Instruction) -> object:
     x = stack.top()
     log.note_iteration(x)
     if not is_iterator(x):
         log.expect(result_is_new=i.name == "GET_ITER", receive=log.note_consumed)
+    x = shown_by(x)
+    return [x] if type(x) in (list, dict) else None
 
 
 def _store_attribute(log: Calls, stack: Stack, i: Instruction) -> None:
@@ -246,10 +278,12 @@ def _store_global(log: Calls, stack: Stack, i: Instruction) -> None:
         log.guard_class_use(stack.top())
 
 
-def _store_free(log: Calls, stack: Stack, i: Instruction) -> None:
+def _store_free(log: Calls, stack: Stack, i: Instruction) -> object:
     cell = _free_cell(stack, i)
-    if cell is not None:
-        log.note_cell_change(cell)
+    if cell is None:
+        return True
+    log.note_cell_change(cell)
+    return None
 
 
 def _call(log: Calls, stack: Stack, i: Instruction) -> object:
@@ -267,25 +301,54 @@ def _call(log: Calls, stack: Stack, i: Instruction) -> object:
     if not Stack.is_null(receiver):
         args = [receiver, *args]
     positional = args[: len(args) - len(names)]
-    log.note_call(stack, function, positional, dict(zip(names, args[len(positional) :], strict=True)))
-    return None if names else _repeated_call(function, args)
+    keywords = dict(zip(names, args[len(positional) :], strict=True))
+    log.note_call(stack, function, positional, keywords)
+    return _call_entries(log, function, args, keywords)
 
 
-def _repeated_call(function: Any, args: list[Any]) -> object:
-    """Return an object for ``Observer.look`` if further calls of the function need not be noted; else None."""
-    kind = type(function)
-    if kind is types.FunctionType and not is_library(module_of_code(function.__code__, function.__globals__)):
-        return None if function.__code__.co_flags & GENERATOR else function  # its own instructions are watched
-    if kind is np.ufunc:
-        repeats = not called_by(function) and not is_special(function)
-    else:
-        repeats = kind.__name__ == "_ArrayFunctionDispatcher" and module_of(function).startswith("numpy")
-        repeats = repeats and not changes_or_shares(function)
+def _call_entries(log: Calls, function: Any, args: list[Any], keywords: Params) -> list[Any] | None:
+    """Return the entries of a call (``frames._watch_table``) if further calls need not be noted; else None."""
+    if type(function) is types.MethodType:
+        function, args = function.__func__, [function.__self__, *args]
+    if type(function) is types.FunctionType and not is_library(module_of_code(function.__code__, function.__globals__)):
+        # its own instructions are watched
+        return None if function.__code__.co_flags & GENERATOR else [(function.__code__, function.__globals__)]
+    if type(function) is types.MethodDescriptorType and args and type(args[0]) is dict and not keywords:
+        return _dictionary_entries(function, *args)
     flat = [item for x in args for item in (x if type(x) in (list, tuple) else (x,))]
-    return (function,) if repeats and are_plain(flat) else None
+    if not are_plain(flat):
+        return None
+    if is_python(function, "__call__") and not has_class(function, (type, weakref.ref)):
+        called = log.attribute_entries(function, "__call__")
+        return None if called is None or len(called[0]) != 4 or called[0][2] is None else [(called[0],)]
+    return [(function,)] if _repeats(function, keywords) else None
 
 
-def _call_unpacked(log: Calls, stack: Stack, i: Instruction) -> None:
+def _dictionary_entries(method: Any, x: dict[Any, Any], *args: object) -> list[Any] | None:
+    """Return the entry of a method that reads a dictionary."""
+    if method.__name__ in ("keys", "values", "items") and not args:
+        return [(method, x)]
+    return [(method, x, args[0])] if method.__name__ == "get" and args and type(args[0]) is str else None
+
+
+def _repeats(function: Any, keywords: Params) -> bool:
+    """Return whether calls with plain arguments need not be noted again: they write nothing and read no state."""
+    kind = type(function)
+    if "out" in keywords:
+        return False
+    if kind is np.ufunc:
+        return not keywords and not called_by(function) and not is_special(function)
+    if kind.__name__ == "_ArrayFunctionDispatcher":
+        return module_of(function).startswith("numpy") and not changes_or_shares(function)
+    if kind is types.FunctionType:
+        return module_of(function).startswith("chainrule") and not checks_calls(function)
+    if kind is _OPERATION:
+        return not changes_or_shares(function)
+    of_math = kind is types.BuiltinFunctionType and module_of(function) == "math"
+    return not keywords and (of_math or any([function is each for each in _OF_NUMBERS]))
+
+
+def _call_unpacked(log: Calls, stack: Stack, i: Instruction) -> object:
     keywords = stack.top() if i.arg & 1 or _KEYWORDS_ALWAYS else {}
     depth = 1 + (i.arg & 1 or _KEYWORDS_ALWAYS)
     keywords = {} if Stack.is_null(keywords) else keywords
@@ -296,12 +359,13 @@ def _call_unpacked(log: Calls, stack: Stack, i: Instruction) -> None:
     if has_class(given, CONTAINERS):
         log.guard_elements(given)
         log.note_call(stack, function, list(elements_of(given)), dict(keywords))
+        return _call_entries(log, function, list(elements_of(given)), dict(keywords))
+    log.note_operands(stack, [given, *keywords.values()])
+    if is_watched(function) or has_class(function, type):
+        log.note_call(stack, function, [], dict(keywords))
     else:
-        log.note_operands(stack, [given, *keywords.values()])
-        if is_watched(function) or has_class(function, type):
-            log.note_call(stack, function, [], dict(keywords))
-        else:
-            log.note_possible_call(function)
+        log.note_possible_call(function)
+    return None
 
 
 def _format(log: Calls, stack: Stack, i: Instruction) -> None:
@@ -369,9 +433,10 @@ def _flags(x: object) -> int:
 def _use_objects(step: int) -> Handler:
     """Return a handler for objects that are raised, or that are elements of a new set or keys of a new dictionary."""
 
-    def look(log: Calls, stack: Stack, i: Instruction) -> None:
+    def look(log: Calls, stack: Stack, i: Instruction) -> bool | None:
         for k in range(step, step * i.arg + 1, step):
             log.guard_class_use(stack.top(k))
+        return True if i.arg == 0 else None
 
     return look
 
@@ -430,7 +495,7 @@ HANDLERS: dict[str, Handler | None] = {
     "LOAD_CLASSDEREF": _load_deref, "LOAD_FROM_DICT_OR_DEREF": _load_deref,
     "LOAD_FROM_DICT_OR_GLOBALS": _load_name, "LOAD_ATTR": _load_attribute, "LOAD_METHOD": _load_attribute, "IMPORT_FROM": _load_attribute,
     "LOAD_SUPER_ATTR": _super_attribute, "BINARY_SUBSCR": _subscript, "BINARY_SLICE": _operands(3), "BINARY_OP": _binary,
-    "COMPARE_OP": _operands(2), "CONTAINS_OP": _operands(2), "UNARY_NEGATIVE": _operands(1), "UNARY_INVERT": _operands(1),
+    "COMPARE_OP": _operands(2), "CONTAINS_OP": _contains, "UNARY_NEGATIVE": _operands(1), "UNARY_INVERT": _operands(1),
     "UNARY_POSITIVE": _operands(1), "GET_ITER": _iterate,
     "BUILD_SLICE": _build_slice, "GET_YIELD_FROM_ITER": _iterate, "UNPACK_SEQUENCE": _iterate, "UNPACK_EX": _iterate,
     "LIST_EXTEND": _iterate, "SET_UPDATE": _iterate, "DICT_UPDATE": _iterate, "DICT_MERGE": _iterate,

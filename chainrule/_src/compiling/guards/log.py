@@ -31,7 +31,7 @@ from chainrule._src.compiling.guards.effect_tables import (
     is_library_class,
     module_of_code,
 )
-from chainrule._src.compiling.guards.frames import Stack
+from chainrule._src.compiling.guards.frames import Stack, clear_entries
 from chainrule._src.compiling.guards.guards import (
     MISSING,
     Guard,
@@ -109,6 +109,7 @@ class StateLog:
         handled: the exception that the caller of the function handles.
         texts: whether C code makes texts of values that Python functions return.
         classes: the classes whose special methods in C are noted.
+        caches: the entries of instructions that need not be reported again, by instruction: ``frames._watch_table``.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -126,6 +127,7 @@ class StateLog:
         self.handled: BaseException | None = None
         self.texts = False
         self.classes: set[type] = set()
+        self.caches: list[list[Any]] = []
 
     def refuse(self, what: str, *, later: bool = False, by_value: bool = False) -> None:
         """Stop the trace by raising ``TraceRefused``: the function is about to do something that a replay cannot repeat.
@@ -269,6 +271,7 @@ class StateLog:
 
     def drop_unreferenced(self) -> None:
         """Remove objects without references from outside: the function created them."""
+        clear_entries(self.caches)
         watched_objects = self._watched_objects
         settled = False
         while not settled:

@@ -56,7 +56,7 @@ CHAINRULE_TYPES = (*VALUES, Node, FunctionCtx, Generator)
 
 
 #: types of operands that need no guards
-PLAIN = IMMUTABLE | {Tensor, Array}
+PLAIN = IMMUTABLE | {Tensor, Array} | {np.dtype(code).type for code in "?bBhHiIlLqQefdgFDG"}
 
 
 def are_plain(operands: Iterable[object]) -> bool:

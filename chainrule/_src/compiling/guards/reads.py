@@ -22,8 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import has_attribute
+from chainrule._src.api.array import Array, has_attribute
 from chainrule._src.compiling.guards.effect_tables import (
+    C_DESCRIPTORS,
     CHANGED_IN_PLACE,
     CONSTANT,
     CONTAINERS,
@@ -47,8 +48,9 @@ from chainrule._src.compiling.guards.guards import (
     class_attribute,
     elements_of,
     function_parts,
+    version_of,
 )
-from chainrule._src.compiling.guards.implicit import ImplicitCalls, is_named
+from chainrule._src.compiling.guards.implicit import ImplicitCalls, is_named, is_watched
 from chainrule._src.compiling.guards.log import INSTEAD
 from chainrule._src.compiling.guards.objects import (
     CHAINRULE_TYPES,
@@ -84,6 +86,10 @@ _LAYOUT_ATTRIBUTES = frozenset(
 )
 
 
+#: attributes of values that depend on more than their type
+_OF_MEMORY = frozenset({"base", "data_ptr", "_version"})
+#: types of objects that have no attributes of their own, or other ones than those in their dictionary
+_WITH_OTHER_ATTRIBUTES = (type, ModuleType, MethodType, super, ndarray, *CHAINRULE_TYPES, *CHANGED_IN_PLACE)
 #: attributes by which objects give NumPy access to their memory
 _MEMORY = ("__array_interface__", "__array_struct__")
 #: types whose text contains a name
@@ -255,6 +261,71 @@ class Reads(ImplicitCalls):
             has_class(x, CONSTANT) and kind.__dictoffset__ == 0 and has_fixed_attributes(kind)
         ):
             self._guard_instance_attribute(x, kind, name)
+
+    def attribute_entries(self, x: Any, name: str) -> list[tuple[Any, ...]] | None:
+        """Return the entry of an attribute for which ``guard_attribute`` adds nothing more; None if it may.
+
+        Returns:
+            A list of ``(owner, type, version, name[, value])``. The attribute may be read again of the owner, or of all objects of
+            the type if the owner is None, while the type has the version. With a name, the instance dictionary must still have the
+            value, or still have none.
+        """
+        kind = type(x)
+        found = class_attribute(kind, name)
+        if kind is ModuleType or (kind is ndarray and not x.dtype.hasobject):
+            return [(x, kind, None, None)]
+        if kind is Array:
+            of_all = has_attribute(name) and hasattr(ndarray, name) and hasattr(np.generic, name)  # in eager code
+            return [(None, kind, None, None)] if of_all and name not in _OF_MEMORY else None
+        if kind is Tensor:
+            of_class = has_class(found, FunctionType) or type(found).__module__ == "chainrule._src.native._loops"
+            return [(None, kind, None, name)] if of_class and name not in _OF_MEMORY | _LAYOUT_ATTRIBUTES else None
+        if kind in PLAIN or (kind in CONTAINERS and has_class(found, types.MethodDescriptorType)):
+            return [(None, kind, None, None)]
+        if has_class(x, _WITH_OTHER_ATTRIBUTES) or has_class(x, random_types()) or has_numbers(kind):
+            return None
+        if has_fixed_attributes(kind):
+            return [(x, kind, None, None)]
+        if class_attribute(kind, "__getattribute__") is not object.__getattribute__:
+            return None
+        version = version_of(kind)[0]
+        of_instance = not is_named(kind, "__getattr__") or is_python(x, "__getattr__")
+        if version == 0 or not of_instance:
+            return None
+        of_c = has_class(found, types.MemberDescriptorType) or (name == "__dict__" and has_class(found, C_DESCRIPTORS))
+        if of_c or (type(found) is property and is_watched(found.fget)):
+            return [(x, kind, version, None)]
+        inside = attributes_of(x)
+        if type(inside) is not dict or not (found is MISSING or not hasattr(type(found), "__set__")):
+            return None
+        if name in inside:
+            return [(x, kind, version, name, inside[name])]
+        by_class = has_class(found, FunctionType) or not hasattr(type(found), "__get__")
+        return [(x, kind, version, name)] if by_class else None
+
+    def element_entries(self, x: Any, key: object) -> list[Any] | None:
+        """Return the entry of an element for which ``guard_element`` adds nothing more; None if it may."""
+        if type(x) is dict:
+            return [(x, key)] if type(key) is str and key in x else None
+        return [x] if type(x) is list and (GuardKind.ELEMENTS, None) in self.watched_object(x).guards else None
+
+    def array_entries(self, operands: Sequence[object]) -> list[Any]:
+        """Return the entries of the plain arrays among operands of an operator if these need no more guards; else an empty list.
+
+        An array needs none if its numbers are guarded, or if a recorded call has read it and the other operand is a traced value.
+        """
+        entries: list[Any] = []
+        mixed = any([has_class(x, VALUES) for x in operands])
+        for x in operands:
+            if type(x) in PLAIN:
+                continue
+            guard = self._watched_objects[id(x)].guards.get(GuardKind.ARRAY) if id(x) in self._watched_objects else None
+            if type(x) is not ndarray or guard is None or x.dtype.hasobject or self.recorder.written:
+                return []
+            if not guard.key and not (mixed and x.dtype.kind in "fc" and self.recorder.reads(x)):
+                return []
+            entries.append(x if guard.key else (x,))
+        return entries
 
     def _guard_module_attribute(self, x: ModuleType, name: str) -> None:
         """Guard a name in a module, also in library modules, which tests may patch."""

@@ -103,6 +103,10 @@ class StateWatch(Calls):
     def python_floats(self) -> set[int]:
         return self.recorder.weak
 
+    @property
+    def written(self) -> dict[int, Any]:
+        return self.recorder.written
+
     def enter(self, frame: FrameType) -> bool | None:
         watch_frame = self._reports_instructions(frame)
         if watch_frame:
@@ -113,23 +117,25 @@ class StateWatch(Calls):
         self._depth += 1
         self._deepest = max(self._depth, self._deepest)
 
-    def repeats(self, frame: FrameType) -> tuple[object, object] | None:
+    def repeats(self, frame: FrameType) -> tuple[object, object, bool] | None:
         code = frame.f_code
-        if is_constant_module(module_of_code(code, frame.f_globals)):
-            return None  # it may be called by a library another time
+        may_be_called_by_library = is_constant_module(module_of_code(code, frame.f_globals))
         if code.co_name in frames.COMPREHENSIONS:
-            return None, frame.f_globals
+            return None, frame.f_globals, may_be_called_by_library
         function = frames.function_of(frame)
         if type(function) is not FunctionType or function.__kwdefaults__ or (code.co_name == "wrapper"):
             return None
         if not code.co_argcount:
-            return function, None
+            return function, None, may_be_called_by_library
         if code.co_varnames[0] in code.co_cellvars:
             return None
-        receiver: Any = frame.f_locals.get(code.co_varnames[0])
+        receiver = frames.first_argument(frame)
         cls = type(receiver)
-        simple = has_fixed_attributes(cls) or ((id(cls), code) in self._methods and not self._methods[id(cls), code][1])
-        return (function, cls) if simple and not has_class(receiver, type) else None
+        if has_class(receiver, type):
+            return None
+        if has_fixed_attributes(cls) or ((id(cls), code) in self._methods and not self._methods[id(cls), code][1]):
+            return function, cls, may_be_called_by_library
+        return function, [receiver, cls], may_be_called_by_library
 
     def _reports_instructions(self, frame: FrameType) -> bool | None:
         code = frame.f_code
@@ -154,8 +160,7 @@ class StateWatch(Calls):
             if function.__kwdefaults__:
                 self.guard_elements(function.__kwdefaults__)
         if code.co_argcount:
-            receiver: Any = frame.f_locals.get(code.co_varnames[0])
-            self._note_method_run(receiver, code)
+            self._note_method_run(frames.first_argument(frame), code)
         return True
 
     def _library_frame(self, module: str) -> bool | None:
@@ -255,9 +260,10 @@ class TypeWatch(StateWatch):
         return name in _TYPE_QUERIES and name not in _SKIPPED
 
     def look(self, stack: Stack, i: Instruction) -> Any:
-        if self.reason is None and i.name in _TYPE_QUERIES:
-            self.now = stack
-            HANDLERS[i.name](self, stack, i)  # type: ignore[misc]
+        if self.reason is not None or i.name not in _TYPE_QUERIES:
+            return None
+        self.now = stack
+        return HANDLERS[i.name](self, stack, i)  # type: ignore[misc]
 
     def arrays(self) -> list[Any]:
         for x in self.recorder.plain_arrays.values():
