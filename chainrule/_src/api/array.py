@@ -729,6 +729,8 @@ def recorded_operator(operation: AnyFunction, special: bool, *operands: object) 
 
 def is_operator(frame: Any, name: str) -> bool:
     """Return whether a frame evaluates an operator or calls the function of the ``operator`` module, rather than a ufunc."""
+    while frame.f_code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
+        frame = frame.f_back  # a wrapper of the method
     code = frame.f_code
     return code.co_code[frame.f_lasti] == opmap["BINARY_OP"] or name in code.co_names
 
