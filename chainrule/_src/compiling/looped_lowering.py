@@ -176,10 +176,9 @@ class LoopedLowering(Lowering):
         buffer, offset = self._location(slot)
         return self._view(buffer, offset, var.array)
 
-    def _are_separate(self, x: Var, y: Var) -> bool:
-        trace, found = self._trace, self._found
-        here, there = trace.root[trace.slot(x)], trace.root[trace.slot(y)]
-        return x is y or (here != there and bool(found.member[here] >= 0))
+    def _region(self, var: Var) -> int | None:
+        root = int(self._trace.root[self._trace.slot(var)])
+        return root if self._found.member[root] >= 0 else None
 
     def _location(self, slot: int) -> tuple[Buffer, int]:
         """Return the buffer that an array lies in, and its offset in bytes."""

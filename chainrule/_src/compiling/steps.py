@@ -7,6 +7,7 @@ Otherwise the function returns new ("loose") arrays. Calls that only return view
 from __future__ import annotations
 
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -253,11 +254,12 @@ class Lowering:
 
         A function may compute differently if two arguments are the same array: BLAS has another routine for ``A @ A.T``.
         """
+        earlier: defaultdict[tuple[Buffer, int | None], list[Var]] = defaultdict(list)
         for i, value in enumerate(reads):
-            together = [
-                k for k in range(i) if reads[k].buffer is value.buffer and not self._are_separate(used[k], used[i])
-            ]
-            if all(share_memory(used[i].array, used[k].array) for k in together):
+            var, buffer, region = used[i], value.buffer, self._region(used[i])
+            together = [x for key in {None, region} for x in earlier[buffer, key] if x is not var]
+            if all(share_memory(var.array, x.array) for x in together):
+                earlier[buffer, region].append(var)
                 continue
             root = value.buffer.root
             if is_dense(root.shape, root.strides, root.dtype.itemsize) and not value.buffer.slots:
@@ -268,11 +270,11 @@ class Lowering:
                 reads[i] = self._fresh(value, ARENA)
                 self._copy(value, reads[i])
             self.buffers.append(reads[i].buffer)
-            self.values[used[i]] = reads[i]
+            self.values[var] = reads[i]
 
-    def _are_separate(self, x: Var, y: Var) -> bool:
-        """Return whether two operands in one buffer need no copy: they are one Var (or do not overlap, in a subclass)."""
-        return x is y
+    def _region(self, var: Var) -> int | None:
+        """Return a number that differs for operands in one buffer if they do not overlap, or None if they may overlap any other."""
+        return None
 
     def _add_view(self, call: TracedCall, given: NumpyArray, reads: list[BufferView]) -> bool:
         """Add a view step if the results of a call are views of its argument; return whether they are."""

@@ -353,10 +353,11 @@ static int broadcast(PyObject *const *raw, int n) {
 /* Record an elementwise operation on tensors of traced values. */
 static PyObject *traced_elementwise(const Operation *self, PyObject *const *args, PyObject *params) {
     PyArray_Descr *dtype = NULL;
-    int k;
+    int k, recorded = 0;
+    for (k = 0; k < self->nin; k++) recorded |= Py_TYPE(args[k]) == core.tensor && SLOT(args[k], core.edge) != NULL && SLOT(args[k], core.edge) != Py_None;
     if (PyDict_GET_SIZE(params) > 0 || !self->elementwise.floating || self->elementwise.arrays_of_numbers || self->elementwise.masks) return NULL;
     for (k = 0; k < self->nin; k++) {
-        int constant = self->constants && PyArray_CheckExact(args[k]) && PyArray_NDIM((PyArrayObject *)args[k]) > 0;
+        int constant = self->constants && PyArray_CheckExact(args[k]) && (recorded || PyArray_NDIM((PyArrayObject *)args[k]) > 0); /* a NumPy scalar stays one in plain code */
         if (Py_TYPE(args[k]) == core.tensor || constant) {
             PyObject *array = constant ? args[k] : array_of_tensor(args[k], TRACES);
             if (array == NULL || (dtype != NULL && dtype != PyArray_DESCR((PyArrayObject *)array))) return NULL; /* Python records casts to a common dtype */
