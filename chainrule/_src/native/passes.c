@@ -221,7 +221,7 @@ typedef struct {
     Buffer layout_numbers; /* what find_layout() returned for each of the rows */
 } Variables;
 
-/* The number of the layout of an array: EncodedCalls._layout_of. -2 error */
+/* The number of the layout of an array; -2 error */
 static npy_int32 layout_number(Variables *v, PyObject *x) {
     PyArrayObject *array = (PyArrayObject *)x;
     npy_int64 row[2 + 2 * NPY_MAXDIMS];
