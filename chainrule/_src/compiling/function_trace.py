@@ -700,7 +700,7 @@ def _references_of(recorder: Recorder, noted: list[NumpyArray]) -> list[NumpyArr
     if native.LOOPS is None:
         results = [var for call in recorder.calls for var in call.results]
     else:
-        results = native.LOOPS.results_in_memory(recorder.calls, np.sort(np.array([*ids], np.int64)))
+        results = native.LOOPS.results_in_memory(recorder.calls, np.array(sorted(ids), np.int64))
     shared = [var for var in dict.fromkeys(results) if id(var.array) in ids or id(owner(var.array)) in ids]
     return [*outside, *[var.array for var in shared if var not in roots]]
 

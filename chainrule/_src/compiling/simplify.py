@@ -24,6 +24,8 @@ from chainrule._src.interpreters.trace_types import AsArray, PrimitiveFunction, 
 
 ndarray = np.ndarray
 
+#: the number of calls up to which they are kept with the Vars that they read
+KEPT_PAIRS = 256
 #: the maximum bytes of a folded constant
 FOLDED = 1 << 16
 
@@ -38,6 +40,7 @@ class RemainingCalls:
 
     def __init__(self, encoded: EncodedCalls, rows: NumpyArray, reads: NumpyArray) -> None:
         self._encoded, self.rows, self.reads = encoded, rows, reads
+        self._pairs = list(map(self._pair, rows.tolist())) if len(rows) <= KEPT_PAIRS else None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -47,12 +50,14 @@ class RemainingCalls:
     @overload
     def __getitem__(self, at: slice) -> list[tuple[TracedCall, list[Var]]]: ...
     def __getitem__(self, at: int | slice) -> Any:
+        if self._pairs is not None:
+            return self._pairs[at]
         return (
             list(map(self._pair, self.rows[at].tolist())) if isinstance(at, slice) else self._pair(int(self.rows[at]))
         )
 
     def __iter__(self) -> Iterator[tuple[TracedCall, list[Var]]]:
-        return map(self._pair, self.rows.tolist())
+        return map(self._pair, self.rows.tolist()) if self._pairs is None else iter(self._pairs)
 
     def _pair(self, row: int) -> tuple[TracedCall, list[Var]]:
         return self._encoded.calls[row], self._encoded.operands_of(row) if self.reads[row] else []

@@ -30,6 +30,8 @@ MERGED_SIZE = 64
 #: the number of calls with one signature up to which each call is examined by itself
 FEW = 8
 _NOWHERE = Buffer(ARENA, 0)
+#: the types of the usual operands of ufuncs
+_ELEMENTS = {Var, float, int}
 
 
 class TraceArrays:
@@ -177,41 +179,46 @@ class TraceArrays:
 
     def _sign(self, calls: NumpyArray) -> None:
         """Set the signatures and numbers of calls of the trace with one form and equal layouts."""
-        call, used = self._calls[int(self.position[calls[0]])]
-        begin = self.starts[calls][:, None]
-        operands = self.operands[begin + np.arange(len(used))]
+        first = int(calls[0])
+        call, used = self._calls[int(self.position[first])]
         if not used:
             self._set_unknown(calls)
             return
-        if self._merged and len(used) > 1 and not is_elementwise(call):
-            roots = np.sort(self.root[operands], axis=1)
-            repeated = np.flatnonzero((roots[:, 1:] == roots[:, :-1]).any(1)).tolist()
+        parts = [calls]
+        by_content = self._lowerer.reads_content(call)
+        if by_content or (self._merged and len(used) > 1 and not is_elementwise(call)):
+            operands = self.operands[self.starts[calls][:, None] + np.arange(len(used))]
+            repeated = [k for k, roots in enumerate(self.root[operands].tolist()) if len({*roots}) < len(roots)]
             apart = [k for k in repeated if self._were_separate(self._calls[int(self.position[calls[k]])][1])]
-            self._set_unknown(calls[apart])
-            calls, operands = np.delete(calls, apart), np.delete(operands, apart, 0)
-        if not self._lowerer.reads_content(call):
-            parts = [calls] if len(calls) else []
-        else:  # constants are part of the signature
-            content = np.where(self.origin[operands] == CONSTANT, self.root[operands], -1)
-            by_content: dict[Any, list[int]] = {}
-            for k, row in zip(calls.tolist(), map(tuple, content.tolist()), strict=True):
-                by_content.setdefault(row, []).append(k)
-            parts = [np.array(part) for part in by_content.values()]
+            if apart:
+                self._set_unknown(calls[apart])
+                calls, operands = np.delete(calls, apart), np.delete(operands, apart, 0)
+            parts = self._parts_by_content(calls, operands) if by_content else [calls] if len(calls) else []
         for part in parts:
-            found = self._signature(int(part[0]))
+            if part[0] != first:
+                first = int(part[0])
+                call, used = self._calls[int(self.position[first])]
+            found = self._signature(first, call, used)
             if found is None:
                 self._set_unknown(part)
             else:
                 self.signature[part], self.numbers[part] = found
+
+    def _parts_by_content(self, calls: NumpyArray, operands: NumpyArray) -> list[NumpyArray]:
+        """Divide calls by the constants among their operands."""
+        content = np.where(self.origin[operands] == CONSTANT, self.root[operands], -1)
+        parts: dict[Any, list[int]] = {}
+        for k, row in zip(calls.tolist(), map(tuple, content.tolist()), strict=True):
+            parts.setdefault(row, []).append(k)
+        return [np.array(part) for part in parts.values()]
 
     def _set_unknown(self, calls: NumpyArray) -> None:
         """Give each of some calls a signature that no other call has."""
         self.signature[calls] = np.arange(len(self.templates), len(self.templates) + len(calls))
         self.templates += [None] * len(calls)
 
-    def _signature(self, i: int) -> tuple[int, int] | None:
+    def _signature(self, i: int, call: TracedCall, used: list[Var]) -> tuple[int, int] | None:
         """Return the indices of the signature and of the numbers of a call; None if it has no template, or one of its own."""
-        call, used = self._calls[int(self.position[i])]
         numbers: list[object] = []
         operands = self.operands[self.starts[i] : self.starts[i + 1]].tolist()
         key = self._key(call, operands, [slot for slot in self.results[i].tolist() if slot >= 0], numbers)
@@ -253,6 +260,10 @@ class TraceArrays:
 
     def _key(self, call: TracedCall, operands: list[int], results: list[int], numbers: list[object]) -> Any:
         """Return the key of a call's signature, and append its numbers; None if no other call can share it."""
+        if is_elementwise(call) and not call.kwargs and {*map(type, call.args)} <= _ELEMENTS:
+            numbers += [repr(x) for x in call.args if type(x) is not Var]
+            kinds_of_args = [type(x) for x in call.args]
+            return call.function, *kinds_of_args, *self.layout[operands + results].tolist()
         function_key = self._lowerer.function_key(call)
         if function_key is None:
             return None
@@ -314,7 +325,9 @@ def _offsets_of_views(call: TracedCall, given: NumpyArray) -> list[int] | None:
 
 
 def _ragged(starts: NumpyArray, values: NumpyArray, rows: NumpyArray) -> NumpyArray:
-    """Return ``values[starts[i]:starts[i + 1]]`` of each row ``i``, one after another."""
+    """Return ``values[starts[i]:starts[i + 1]]`` of each row ``i``, in order, one after another."""
+    if len(rows) == len(starts) - 1:
+        return values
     begins, counts = starts[rows], starts[rows + 1] - starts[rows]
     ends = np.cumsum(counts)
     return values[np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - ends + counts, counts)]
@@ -323,8 +336,9 @@ def _ragged(starts: NumpyArray, values: NumpyArray, rows: NumpyArray) -> NumpyAr
 def _groups(keys: NumpyArray) -> list[NumpyArray]:
     """Return the indices of each distinct key, in order."""
     order = np.argsort(keys, kind="stable")
-    begins = np.flatnonzero(np.append(True, keys[order[1:]] != keys[order[:-1]])[: len(keys)])
-    return np.split(order, begins[1:]) if len(keys) else []
+    keys = keys[order]
+    ends = [*(np.flatnonzero(keys[1:] != keys[:-1]) + 1).tolist(), len(keys)]
+    return [order[begin:end] for begin, end in zip([0, *ends], ends, strict=False) if begin < end]
 
 
 def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> bool:

@@ -358,6 +358,7 @@ PyObject *call_traced_ufunc(const Recording *r, PyObject *function, PyObject *co
         Py_DECREF(out);
         return traced;
     }
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
     PyErr_Clear(); /* the call below raises it again */
     for (i = 0; i < n; i++) {
         PyObject *x = operands[i], *array;
