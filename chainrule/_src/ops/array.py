@@ -262,6 +262,8 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
             return (recorded if trace_hooks.is_tracing() else compute)(self, other)
         if isinstance(other, Tensor):
             return getattr(self._tensor, f"__{symbol}__")(other)
+        if (other is None or isinstance(other, str)) and symbol in ("eq", "ne"):  # no element is equal
+            return array_of(wrap(np.full(shape_of(self._tensor._raw), symbol == "ne")))
         return operate_with_foreign(symbol, forward, self, other)
 
     def reflected(self: Array, other: AnyArray) -> object:
