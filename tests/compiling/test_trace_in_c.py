@@ -88,7 +88,7 @@ FUNCTIONS = {
     "backward of a number": trained_number,
     "NumPy scalars": cr.grad(lambda x: np.sum(Y[1, 0] * x / np.float64(2.5) - x * np.float64(3.0))),
     "plain NumPy scalars": lambda x: Y[1, 0] * x / np.float64(2.5) - x * np.float64(3.0),
-    "comparisons": cr.grad(lambda x: np.sum(np.where(x > 0.5, x * x, np.where(Y[0] < x, -x, 0.0)))),
+    "masks of comparisons": cr.grad(lambda x: np.sum(np.where(x > 0.5, x * x, np.where(Y[0] < x, -x, 0.0)))),
     "plain comparisons": lambda x: np.where(x > 0.5, x * x, np.where(Y[0] < x, -x, 0.0)) + (x == x) + (1.0 - x[1:2]),
     "plain": lambda x: x * 2 + 1 / x - x.sum(),
     "scalars": lambda x: (x[0] * x[1] + 2.5) * x,
