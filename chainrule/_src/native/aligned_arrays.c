@@ -101,3 +101,13 @@ PyObject *new_array(int kind, int ndim, const npy_intp *dims) {
     if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory(); /* NumPy may return NULL without an error */
     return array;
 }
+
+PyObject *view_of_memory(PyObject *of, char *data, int ndim, const npy_intp *dims, const npy_intp *strides, int flags) {
+    PyArray_Descr *dtype = PyArray_DESCR((PyArrayObject *)of);
+    PyObject *array;
+    Py_INCREF(dtype);
+    array = PyArray_NewFromDescr(&PyArray_Type, dtype, ndim, dims, strides, data, flags, NULL);
+    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+    if (array != NULL && PyArray_SetBaseObject((PyArrayObject *)array, Py_NewRef(of)) < 0) Py_CLEAR(array);
+    return array;
+}

@@ -295,7 +295,7 @@ int is_entry(PyObject *entry, Py_ssize_t n) {
 
 /* Return a view of an array with the layout (shape, strides, offset). */
 static PyObject *view_at(PyObject *x, PyObject *layout) {
-    PyObject *shape, *strides, *output;
+    PyObject *shape, *strides;
     npy_intp dims[NPY_MAXDIMS], steps[NPY_MAXDIMS];
     Py_ssize_t offset;
     int i;
@@ -304,11 +304,7 @@ static PyObject *view_at(PyObject *x, PyObject *layout) {
         dims[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
         steps[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, i));
     }
-    Py_INCREF(PyArray_DESCR((PyArrayObject *)x));
-    output = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR((PyArrayObject *)x), i, dims, steps, PyArray_BYTES((PyArrayObject *)x) + offset, PyArray_FLAGS((PyArrayObject *)x) & NPY_ARRAY_WRITEABLE, NULL);
-    if (output == NULL && !PyErr_Occurred()) PyErr_NoMemory();
-    if (output != NULL && PyArray_SetBaseObject((PyArrayObject *)output, Py_NewRef(x)) < 0) Py_CLEAR(output);
-    return output;
+    return view_of_memory(x, PyArray_BYTES((PyArrayObject *)x) + offset, i, dims, steps, PyArray_FLAGS((PyArrayObject *)x) & NPY_ARRAY_WRITEABLE);
 }
 
 /* Record the op of a step. values: the operands of the call, then the results of the steps before. */

@@ -82,6 +82,8 @@ int report_exceptions(const char *name, int found);
 /* ---- aligned_arrays.c */
 
 PyObject *new_array(int kind, int ndim, const npy_intp *dims); /* an uninitialized array in C order. kind: 0 float, 1 double, 2 bool */
+/* Return a new array that uses the memory of another one. */
+PyObject *view_of_memory(PyObject *of, char *data, int ndim, const npy_intp *dims, const npy_intp *strides, int flags);
 
 /* ---- eager_kernels.c */
 

@@ -75,12 +75,7 @@ static int read_region(Region *region, PyArrayObject *x, PyObject *const *items,
 
 static PyObject *view_of_region(PyObject *x, Region *region) {
     PyArrayObject *array = (PyArrayObject *)x;
-    PyObject *output;
-    Py_INCREF(PyArray_DESCR(array));
-    output = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(array), region->ndim, region->dims, region->strides, PyArray_BYTES(array) + region->offset, PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, NULL);
-    if (output == NULL && !PyErr_Occurred()) PyErr_NoMemory();
-    if (output != NULL && PyArray_SetBaseObject((PyArrayObject *)output, Py_NewRef(x)) < 0) Py_CLEAR(output);
-    return output;
+    return view_of_memory(x, PyArray_BYTES(array) + region->offset, region->ndim, region->dims, region->strides, PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE);
 }
 
 static int is_positions(PyObject *x) { return x != NULL && PyArray_CheckExact(x) && PyArray_TYPE((PyArrayObject *)x) == NPY_INTP && PyArray_NDIM((PyArrayObject *)x) > 0 && PyArray_ISCARRAY_RO((PyArrayObject *)x); }

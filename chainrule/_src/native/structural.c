@@ -85,17 +85,6 @@ int mean_count(PyObject *x, PyObject *params, npy_intp *n) {
     return 1;
 }
 
-/* Return a new array that uses the memory of another one. */
-static PyObject *view_of_memory(PyObject *of, char *data, int ndim, const npy_intp *dims, const npy_intp *strides, int flags) {
-    PyArray_Descr *dtype = PyArray_DESCR((PyArrayObject *)of);
-    PyObject *array;
-    Py_INCREF(dtype);
-    array = PyArray_NewFromDescr(&PyArray_Type, dtype, ndim, dims, strides, data, flags, NULL);
-    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory();
-    if (array != NULL && PyArray_SetBaseObject((PyArrayObject *)array, Py_NewRef(of)) < 0) Py_CLEAR(array);
-    return array;
-}
-
 /* Read the shape of (shape, dtype), and return its length; -1 if the dtype differs. */
 static int read_aval(PyObject *aval, PyObject *g, npy_intp *dims) {
     PyObject *shape = PyTuple_GET_ITEM(aval, 0);

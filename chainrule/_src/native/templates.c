@@ -153,17 +153,14 @@ static int is_as_recorded(PyArrayObject *x, PyObject *layout) {
 /* Return the result of a step that is a view of its operand, or a copy of one element, without calling its function. NULL with an error */
 static PyObject *part_of_operand(const Recording *r, PyObject *step, PyObject *const *items) {
     PyObject *memory = field(step, STEP_MEMORY), *layout = PyTuple_GET_ITEM(field(step, STEP_LAYOUTS), 0), *sizes = PyTuple_GET_ITEM(layout, 1);
-    PyArrayObject *x = (PyArrayObject *)any_array_of_traced(r, items[PyLong_AsSsize_t(PyTuple_GET_ITEM(field(step, STEP_USED), 0))]), *part;
-    char *data = x == NULL ? NULL : PyArray_BYTES(x) + PyLong_AsSsize_t(PyTuple_GET_ITEM(memory, 0));
+    PyObject *x = any_array_of_traced(r, items[PyLong_AsSsize_t(PyTuple_GET_ITEM(field(step, STEP_USED), 0))]), *part;
     int copies = PyTuple_GET_ITEM(memory, 1) == Py_True, ndim = (int)(PyBytes_GET_SIZE(sizes) / (Py_ssize_t)(2 * sizeof(npy_intp)));
     npy_intp dims[2 * NPY_MAXDIMS];
     if (x == NULL) return NULL;
     memcpy(dims, PyBytes_AS_STRING(sizes), (size_t)PyBytes_GET_SIZE(sizes));
-    Py_INCREF(PyArray_DESCR(x));
-    part = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim, dims, copies ? NULL : dims + ndim, copies ? NULL : data, PyTuple_GET_ITEM(memory, 2) == Py_True ? NPY_ARRAY_WRITEABLE : 0, NULL);
-    if (part != NULL && copies) memcpy(PyArray_DATA(part), data, (size_t)PyArray_ITEMSIZE(x));
-    else if (part != NULL && PyArray_SetBaseObject(part, Py_NewRef(x)) < 0) Py_CLEAR(part);
-    return (PyObject *)part;
+    part = view_of_memory(x, PyArray_BYTES((PyArrayObject *)x) + PyLong_AsSsize_t(PyTuple_GET_ITEM(memory, 0)), ndim, dims, dims + ndim, PyTuple_GET_ITEM(memory, 2) == Py_True ? NPY_ARRAY_WRITEABLE : 0);
+    if (part != NULL && copies) Py_SETREF(part, PyArray_NewCopy((PyArrayObject *)part, NPY_CORDER));
+    return part;
 }
 
 /* Call the function of a step. Return a tuple of its results; NULL where Python must decide. */

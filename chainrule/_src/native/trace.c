@@ -21,7 +21,7 @@ PyObject *method_name;
 
 /* interned names of methods of Recorder, and of attributes of the thread's state and of backward passes */
 static struct {
-    PyObject *recorder, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *mode, *drop, *saved_hooks, *watch, *filters, *shown;
+    PyObject *recorder, *plain, *changed, *code, *lasti, *var_of_plain, *sweep, *drop, *filters, *shown;
 } attribute_names;
 
 /* the offsets of the slots of Recorder, by attribute */
@@ -80,19 +80,11 @@ static int open_recorder_of(Recording *r, PyObject *state) {
 }
 
 int open_recording(Recording *r) {
-    PyObject *state, *hooks, *mode;
-    int usual, found = 0;
+    int found;
     *r = (Recording){NULL, NULL, current_frame};
     if (traced_type == NULL) return 0;
-    state = thread_state();
-    if (state == NULL) return -1;
-    if (PyDict_CheckExact(state)) {
-        mode = PyDict_GetItemWithError(state, attribute_names.mode);
-        hooks = PyDict_GetItemWithError(state, attribute_names.saved_hooks);
-        usual = (mode == NULL || mode == core.modes[0]) && is_absent(PyDict_GetItemWithError(state, attribute_names.watch));
-        usual = usual && (hooks == NULL || (PyTuple_CheckExact(hooks) && PyTuple_GET_SIZE(hooks) == 0));
-        if (usual) found = open_recorder_of(r, state);
-    }
+    found = special_mode();
+    if (found >= 0) found = found == TRACES ? open_recorder_of(r, thread_state()) : 0;
     if (found > 0) {
         PyObject *op_name = SLOT(r->recorder, slots.op_name);
         found = op_name != NULL && PyUnicode_Check(op_name) && PyUnicode_GET_LENGTH(op_name) == 0 ? is_simple(r) : 0;
@@ -570,7 +562,7 @@ static int intern_attribute_names(void) {
     static const struct {
         PyObject **name;
         const char *text;
-    } all[] = {{&attribute_names.recorder, "recorder"}, {&attribute_names.plain, "plain"}, {&attribute_names.code, "code"}, {&attribute_names.lasti, "lasti"}, {&attribute_names.changed, "changed"}, {&attribute_names.var_of_plain, "var_of_plain"}, {&attribute_names.sweep, "sweep"}, {&attribute_names.mode, "mode"}, {&attribute_names.drop, "drop"}, {&attribute_names.saved_hooks, "saved_hooks"}, {&attribute_names.watch, "watch"}, {&attribute_names.filters, "filters"}, {&attribute_names.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
+    } all[] = {{&attribute_names.recorder, "recorder"}, {&attribute_names.plain, "plain"}, {&attribute_names.code, "code"}, {&attribute_names.lasti, "lasti"}, {&attribute_names.changed, "changed"}, {&attribute_names.var_of_plain, "var_of_plain"}, {&attribute_names.sweep, "sweep"}, {&attribute_names.drop, "drop"}, {&attribute_names.filters, "filters"}, {&attribute_names.shown, "_showwarnmsg_impl"}, {&method_name, "__call__"}};
     size_t i;
     for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if ((*all[i].name = PyUnicode_InternFromString(all[i].text)) == NULL) return -1;
