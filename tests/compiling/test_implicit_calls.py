@@ -20,18 +20,9 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.special
+from compiling.outcomes import X, outcome
 
 import chainrule as cr
-
-X = np.array([1.0, 2.0])
-
-
-def outcome(f):
-    try:
-        return np.asarray(f(X.copy()))
-    except Exception as error:
-        return repr(error)
-
 
 DIGITS, DEPTH = sys.get_int_max_str_digits(), sys.getrecursionlimit()
 
