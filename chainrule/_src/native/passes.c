@@ -213,7 +213,7 @@ static size_t ufunc_row(PyObject *call, npy_int64 *row) {
 }
 
 typedef struct {
-    PyObject *variables, *others, *find_layout; /* a list of Vars; {Var: its index in the list} of those that `by_number` lacks; the function that numbers layouts */
+    PyObject *variables, *others, *find_layout; /* a list of Vars; {Var: its index in the list} of those that `by_number` lacks; EncodedCalls.layout_of */
     Buffer number, layout, address;             /* for each Var */
     npy_int32 *by_number;                       /* the index of a Var with each number below `numbers`; -1 if there is none */
     npy_int64 numbers;

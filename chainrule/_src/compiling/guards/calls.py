@@ -166,7 +166,7 @@ class Calls(Methods):
             self._note_object_call(stack, function, args, keywords)
 
     def _is_plain_ufunc_call(self, ufunc: np.ufunc, args: list[Any], keywords: Params) -> bool:
-        """Note what a ufunc reads besides its arguments. Return whether the arguments are plain: then they need no guards."""
+        """Note the state that a ufunc reads besides its arguments. Return whether the arguments are plain: then they need no guards."""
         for each in called_by(ufunc):
             self.note_possible_call(each)
         if is_special(ufunc) and not any(has_class(x, CHAINRULE_TYPES) for x in args):
