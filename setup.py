@@ -51,6 +51,7 @@ SOURCES = [
     "templates.c",
     "traced_operations.c",
     "passes.c",
+    "released_values.c",
 ]
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]
 

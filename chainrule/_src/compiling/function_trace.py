@@ -379,7 +379,7 @@ def _trace_in_level(
                     raise Unrecordable("it changes the shape, or the order of the axes, of a captured tensor")
                 assigned = [NewData(tensor, _var(recorder, tensor)) for tensor in recorder.rebound]
                 grads = _changed_grads(recorder, arguments)
-                forward = len(recorder.calls)
+                forward = recorder.backward_begin = len(recorder.calls)
                 trace.backward = _backward(recorder, arguments, outputs)
             finally:
                 arguments.restore()
@@ -399,6 +399,7 @@ def _trace_in_level(
     trace.states = _state_guards(recorder, arguments, lifted, [leaf for leaf, _ in grads])
     del args, kwargs, result, outputs
     arguments.release()
+    recorder.release_values(now=True)
     _find_sources(trace, recorder, arguments, lifted, watch)
     if trace.backward is not None:
         _find_residuals(trace, trace.backward, recorder.calls[forward:])

@@ -21,7 +21,7 @@ from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.native_executor import Native, NativePlan
 from chainrule._src.compiling.printing import plan_table
 from chainrule._src.compiling.python_executor import Executor, NativeLoopFailed, Report
-from chainrule._src.compiling.simplify import Simplified
+from chainrule._src.compiling.simplify import Simplified, is_released
 from chainrule._src.compiling.steps import Lowering, PlanStep, note_uses
 from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.compiling.value_checks import ValueDiffers
@@ -160,7 +160,8 @@ def _arrays(variables: list[Var]) -> list[NumpyArray]:
 
 
 def _recorded_values(lowering: Lowering) -> dict[BufferView, NumpyArray]:
-    return {value: var.array for var, value in lowering.values.items()}
+    """Return the recorded values, except those whose memory was released."""
+    return {value: var.array for var, value in lowering.values.items() if not is_released(var.array)}
 
 
 def _all_same(found: list[NumpyArray], expected: list[NumpyArray]) -> bool:

@@ -91,7 +91,7 @@ class Executor:
             report(found)
 
     def replay(self, arrays: list[NumpyArray], recorded: dict[BufferView, NumpyArray]) -> list[NumpyArray]:
-        """Return the outputs, with recorded results in place of calls of functions that return new arrays.
+        """Return the outputs, with recorded results, where there are any, in place of calls of functions that return new arrays.
 
         Return an empty list if the arguments of such a function differ from the recorded ones.
         """
@@ -205,7 +205,7 @@ class Workspace:
             frozen |= self._put(kwargs, name, x)
         if frozen:
             function = _WithRebuiltArguments(function)
-        if step.loose and self._recorded is not None:
+        if step.loose and self._recorded is not None and all([value in self._recorded for value in step.writes]):
             args = [None] * len(step.reads)
             for i, value in enumerate(step.reads):
                 self._put(args, i, value)

@@ -20,7 +20,8 @@ from chainrule._src.compiling.encoding import KEPT, PURE, EncodedCalls, operand_
 from chainrule._src.compiling.layout import same_memory
 from chainrule._src.compiling.loops import numpy_functions
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.trace_types import AsArray, PrimitiveFunction, Program, TracedCall, Var
+from chainrule._src.interpreters.trace_types import AsArray, PrimitiveFunction, Program, TracedCall, Var, map_vars
+from chainrule._src.tape.versions import owner
 
 ndarray = np.ndarray
 
@@ -117,8 +118,7 @@ class Simplified:
         if not used and call.function not in CREATORS:
             return False
         kept = []
-        for var in call.results:
-            array = var.array
+        for array in self._recorded_results(call):
             if not any([same_memory(array, constants[x]) for x in used]):
                 if any([same_memory(array, x.array) for x in used]):
                     return False  # a view of an array that was copied when it was folded
@@ -131,6 +131,24 @@ class Simplified:
         constants.update(zip(call.results, kept, strict=True))
         self.folded += 1
         return True
+
+    def _recorded_results(self, call: TracedCall) -> list[NumpyArray]:
+        """Return the recorded results of a call whose operands are constants. Compute small ones again if their memory was released."""
+        arrays = [var.array for var in call.results]
+        if not any(map(is_released, arrays)) or sum([array.nbytes for array in arrays]) > FOLDED:
+            return arrays
+        args, kwargs = map_vars((call.args, call.kwargs), lambda var: self.constants.get(var, var.array))
+        with np.errstate(all="ignore"):
+            out = call.callee(*args, **kwargs)
+        parts = out if isinstance(out, (tuple, list)) else (out,)
+        for var, part in zip(call.results, parts, strict=True):
+            var.array = np.asarray(part)
+        return [var.array for var in call.results]
+
+
+def is_released(array: NumpyArray) -> bool:
+    """Return whether the memory of a recorded value was released (see ``native/released_values.c``)."""
+    return native.LOOPS is not None and isinstance(owner(array).base, native.LOOPS.ReservedMemory)
 
 
 def _mark_live(calls: tuple[NumpyArray, ...], live: NumpyArray, reads: NumpyArray, needed: NumpyArray) -> None:

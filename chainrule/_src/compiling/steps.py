@@ -247,7 +247,7 @@ class Lowering:
             function, args, kwargs = form
             self.steps.append(PlanStep(call, function, (*args, *writes), kwargs, reads, writes))
             return
-        self.steps.append(PlanStep(call, callee(call), args, kwargs, reads, writes, loose=True))
+        self.steps.append(PlanStep(call, call.callee, args, kwargs, reads, writes, loose=True))
 
     def _keep_apart(self, used: list[Var], reads: list[BufferView]) -> None:
         """Copy operands that were separate arrays before equal calls were merged.
@@ -363,14 +363,9 @@ def note_uses(steps: list[PlanStep]) -> None:
                     buffer.first = time
 
 
-def callee(call: TracedCall) -> AnyFunction:
-    """Return the function, or the method of a ufunc, that a call calls."""
-    return getattr(call.function, call.method) if call.method else call.function
-
-
 def views_of(call: TracedCall, given: NumpyArray) -> tuple[AnyFunction, list[NumpyArray]] | None:
     """Return the function of a call whose results are views of its argument, and the views; None for other calls."""
-    function, arrays = callee(call), [var.array for var in call.results]
+    function, arrays = call.callee, [var.array for var in call.results]
     if function is operator.getitem and not arrays[0].shape:  # NumPy copies an element; a 0-d view has the same value
         function, arrays = element_view, [element_view(given, call.args[1])]
     return (function, arrays) if all([same_memory(array, given) for array in arrays]) else None

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src import native
 from chainrule._src.arrays.any_array import overlaps_itself, with_strides
 from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueGuard, Var
@@ -88,11 +89,23 @@ class CapturedArrays:
         argument_numbers: numbers of the Vars of arguments.
         plain_arrays: id of a plain array of the program -> the array.
         elements: the Var of a number in a container -> the source of the number.
+        backward_begin: the number of calls before those of the backward pass, which is a separate program; None before it begins.
         overwritten: id of the owner of memory -> the owner, if several tensors have the memory (as by ``.data``) and one wrote into it.
     """
 
     #: slots of the attributes that ``native/trace.c`` uses
-    __slots__ = ("__dict__", "__weakref__", "_count", "boxed", "calls", "holders", "level", "narrow", "overwritten")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_count",
+        "_release_state",
+        "boxed",
+        "calls",
+        "holders",
+        "level",
+        "narrow",
+        "overwritten",
+    )
 
     def __init__(self) -> None:
         self.level: Any = None
@@ -121,12 +134,33 @@ class CapturedArrays:
         self.elements: dict[Var, Any] = {}
         self.overwritten: dict[int, Any] = {}
         self._count = 0
+        self._release_state: Any = None  # of native/released_values.c
+        self.backward_begin: int | None = None
 
     def new(self, array: NumpyArray) -> Var:
         self._count += 1
         if array.dtype.char in "efF":
             self.narrow = True
+        if native.LOOPS is not None:
+            native.LOOPS.note_memory(array)
         return Var(self._count, array)
+
+    def boundaries(self) -> list[int]:
+        """Return the numbers of calls before which the trace may be divided into programs with plans of their own.
+
+        The second program has the recorded values of the first one as inputs.
+        """
+        begin = () if self.backward_begin is None else (self.backward_begin,)
+        return sorted([*[guard.call_index for guard in self.guards], *begin])
+
+    def release_values(self, now: bool = False) -> None:
+        """Release the memory of values that the program no longer uses, if it has allocated much memory since the last time.
+
+        Args:
+            now: do so if values were released before, even if the program has allocated little memory since.
+        """
+        if native.LOOPS is not None:
+            native.LOOPS.release_values(self, now)
 
     def var_of(self, array: NumpyArray) -> Var:
         """Return the Var of an array from outside. Views with the same memory key (``M.T`` and ``M.T``) have one Var."""
@@ -197,6 +231,7 @@ class CapturedArrays:
         """Drop the trace: values of the level may keep the recorder alive."""
         self.calls, self.guards, self.arrays, self.checksums, self.exported_arrays = [], [], {}, [], []
         self.views, self.bases, self.parts = {}, {}, {}
+        self._release_state = None
 
     def check_arrays(self) -> None:
         """Raise if code that is not recorded has written into an input of the program."""

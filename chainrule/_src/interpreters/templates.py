@@ -114,7 +114,7 @@ def _step(call: TracedCall, indices: dict[Var, int]) -> TemplateStep:
     used: list[int] = []
     args, kwargs = _spec(call.args, indices, used), _spec(call.kwargs, indices, used)
     is_element = function is operator.getitem or type(function) is PrimitiveFunction
-    target = getattr(function, call.method) if call.method else function
+    target = call.callee
     params: Params = {}
     if type(function) is PrimitiveFunction:
         target, params = function.prim.value, function.params

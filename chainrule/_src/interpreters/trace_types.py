@@ -68,6 +68,11 @@ class TracedCall:
     kept: bool
     step: Any
 
+    @property
+    def callee(self) -> AnyFunction:
+        """The function, or the method of a ufunc, that is called."""
+        return getattr(self.function, self.method) if self.method else self.function
+
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", str(self.function))
         return f"{', '.join(map(repr, self.results))} = {name}{self.args}"
@@ -131,6 +136,18 @@ def collect_instances(x: Any, kind: type, found: list[Any]) -> None:
             collect_instances(item, kind, found)
     elif container is slice:
         collect_instances((x.start, x.stop, x.step), kind, found)
+
+
+def map_vars(x: Any, function: Callable[[Var], Any]) -> Any:
+    """Return arguments with each Var replaced by the result of a function."""
+    kind = type(x)
+    if kind is Var:
+        return function(x)
+    if kind is tuple or kind is list:
+        return kind([map_vars(item, function) for item in x])
+    if kind is dict:
+        return {name: map_vars(item, function) for name, item in x.items()}
+    return slice(*[map_vars(item, function) for item in (x.start, x.stop, x.step)]) if kind is slice else x
 
 
 def argument_key(x: Any, key_of_var: Callable[[Var], object]) -> Any:

@@ -18,6 +18,7 @@ static Py_ssize_t state_exceptions_handled, state_filters, state_show_function, 
 static PyTypeObject *state_type;
 static PyObject *warnings_names, *error_variable, *is_in_try_block, *one, *add;
 PyObject *method_name;
+Py_ssize_t recorder_calls, recorder_release_state;
 
 /* interned names of methods of Recorder, and of attributes of the thread's state and of backward passes */
 static struct {
@@ -26,7 +27,7 @@ static struct {
 
 /* the offsets of the slots of Recorder, by attribute */
 static struct {
-    Py_ssize_t level, calls, count, narrow, weak, boxed, error_state, holders, depth, with_arrays, op_name, scalars, failed, drawing, overwritten;
+    Py_ssize_t level, count, narrow, weak, boxed, error_state, holders, depth, with_arrays, op_name, scalars, failed, drawing, overwritten;
 } slots;
 
 /* ---- the recorder of this thread */
@@ -135,6 +136,7 @@ static PyObject *new_var(const Recording *r, PyObject *array) {
     }
     Py_XSETREF(SLOT(r->recorder, slots.count), Py_NewRef(number));
     if (kind == 'e' || kind == 'f' || kind == 'F') Py_XSETREF(SLOT(r->recorder, slots.narrow), Py_NewRef(Py_True));
+    note_memory(array);
     SLOT(var, var_number) = number;
     SLOT(var, var_array) = Py_NewRef(array);
     SLOT(var, var_dtype) = Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array));
@@ -184,9 +186,9 @@ static PyObject *argument(const Recording *r, PyObject *x) {
 }
 
 PyObject *add_call(const Recording *r, PyObject *function, PyObject *method, PyObject *args, PyObject *kwargs, PyObject *op_name, PyObject *pure) {
-    PyObject *calls = SLOT(r->recorder, slots.calls), *call, *code, *kept = NULL;
+    PyObject *calls = SLOT(r->recorder, recorder_calls), *call, *code, *kept = NULL;
     int done;
-    if (args == NULL || kwargs == NULL || calls == NULL || !PyList_CheckExact(calls)) {
+    if (args == NULL || kwargs == NULL || calls == NULL || !PyList_CheckExact(calls) || release_values(r->recorder, 0) < 0) {
         Py_XDECREF(args);
         Py_XDECREF(kwargs);
         return NULL;
@@ -262,7 +264,7 @@ PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *ope
     return traced;
 }
 
-PyObject *calls_of(const Recording *r) { return SLOT(r->recorder, slots.calls); }
+PyObject *calls_of(const Recording *r) { return SLOT(r->recorder, recorder_calls); }
 
 Py_ssize_t count_calls(const Recording *r) {
     PyObject *calls = calls_of(r);
@@ -556,6 +558,36 @@ static PyObject *traced_operator(PyObject *module, PyObject *args) {
     return method;
 }
 
+/* release_values(recorder, now): see released_values.c */
+static PyObject *release_recorded_values(PyObject *module, PyObject *args) {
+    PyObject *recorder;
+    int now;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Op", &recorder, &now)) return NULL;
+    if (recorder_type == NULL || !PyObject_TypeCheck(recorder, recorder_type)) {
+        PyErr_SetString(PyExc_TypeError, "release_values takes a recorder");
+        return NULL;
+    }
+    return release_values(recorder, now) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* set_release_sizes(array_bytes, bytes) -> the sizes before. Release arrays of at least so many bytes, each time after so many were allocated. */
+static PyObject *set_sizes_of_releases(PyObject *module, PyObject *args) {
+    long long array_bytes, bytes;
+    ReleaseSizes before;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "LL", &array_bytes, &bytes)) return NULL;
+    before = set_release_sizes((ReleaseSizes){array_bytes, bytes});
+    return Py_BuildValue("LL", (long long)before.array_bytes, (long long)before.bytes);
+}
+
+/* note_memory(array): count the memory of a computed array */
+static PyObject *note_recorded_memory(PyObject *module, PyObject *array) {
+    (void)module;
+    if (PyArray_Check(array)) note_memory(array);
+    Py_RETURN_NONE;
+}
+
 /* ---- connect */
 
 static int intern_attribute_names(void) {
@@ -576,7 +608,7 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
     static const SlotOffset of_var[] = {{"array", &var_array}, {"dtype", &var_dtype}, {"number", &var_number}, {"shape", &var_shape}, {NULL, NULL}};
     static const SlotOffset of_call[] = {{"function", &call_function}, {"method", &call_method}, {"args", &call_args}, {"kwargs", &call_kwargs}, {"results", &call_results}, {"op_name", &call_op_name}, {"code", &call_code}, {"lasti", &call_lasti}, {"pure", &call_pure}, {"kept", &call_kept}, {"step", &call_step}, {NULL, NULL}};
     static const SlotOffset of_state[] = {{"exceptions_handled", &state_exceptions_handled}, {"_filters", &state_filters}, {"_show_function", &state_show_function}, {"_unchanged_value", &state_unchanged_value}, {NULL, NULL}};
-    static const SlotOffset of_recorder[] = {{"level", &slots.level}, {"calls", &slots.calls}, {"_count", &slots.count}, {"narrow", &slots.narrow}, {"weak", &slots.weak}, {"boxed", &slots.boxed}, {"_error_state", &slots.error_state}, {"holders", &slots.holders}, {"depth", &slots.depth}, {"with_arrays", &slots.with_arrays}, {"_op_name", &slots.op_name}, {"scalars", &slots.scalars}, {"failed", &slots.failed}, {"_drawing", &slots.drawing}, {"overwritten", &slots.overwritten}, {NULL, NULL}};
+    static const SlotOffset of_recorder[] = {{"level", &slots.level}, {"calls", &recorder_calls}, {"_release_state", &recorder_release_state}, {"_count", &slots.count}, {"narrow", &slots.narrow}, {"weak", &slots.weak}, {"boxed", &slots.boxed}, {"_error_state", &slots.error_state}, {"holders", &slots.holders}, {"depth", &slots.depth}, {"with_arrays", &slots.with_arrays}, {"_op_name", &slots.op_name}, {"scalars", &slots.scalars}, {"failed", &slots.failed}, {"_drawing", &slots.drawing}, {"overwritten", &slots.overwritten}, {NULL, NULL}};
     PyObject *recorder, *traced, *var, *call, *state, *names, *variable, *tried, *sum;
     (void)module;
     if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!OOO!", &PyType_Type, &recorder, &PyType_Type, &traced, &PyType_Type, &var, &PyType_Type, &call, &PyType_Type, &state, &PyDict_Type, &names, &variable, &tried, &PyUFunc_Type, &sum)) return NULL;
@@ -601,6 +633,9 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
 PyMethodDef trace_functions[] = {
     {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Recorder, Traced, Var, TracedCall, ErrorState, names, variable, is_in_try_block, add): set the classes and functions of a trace"},
     {"trace_ufunc", (PyCFunction)(void (*)(void))trace_ufunc, METH_FASTCALL, "trace_ufunc(recorder, ufunc, operands, op_name): call a ufunc on traced values and append the call"},
+    {"release_values", release_recorded_values, METH_VARARGS, "release_values(recorder, now): release the memory of values that the traced program no longer uses"},
+    {"set_release_sizes", set_sizes_of_releases, METH_VARARGS, "set_release_sizes(array_bytes, bytes) -> the sizes before: release arrays of at least so many bytes, each time after so many were allocated"},
+    {"note_memory", note_recorded_memory, METH_O, "note_memory(array): count the memory of an array that a traced program computes"},
     {"trace_sum", (PyCFunction)(void (*)(void))trace_sum, METH_FASTCALL, "trace_sum(x, y, pass): add two cotangents"},
     {"traced_operator", traced_operator, METH_VARARGS, "traced_operator(python, ufunc, reflected): a binary operator of Traced"},
     {NULL, NULL, 0, NULL},

@@ -48,12 +48,22 @@ PyObject *any_array_of_traced(const Recording *recording, PyObject *x); /* borro
    operands (1 done, 0 Python must do it, -1 error) */
 PyObject *trace_op_value(const Recording *recording, Op *op, PyObject *const *arrays, PyObject *const *operands, int n, int one_step);
 int trace_op_rules(const Recording *recording, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
+/* released_values.c: count the memory of a computed array; release values that the program no longer uses, if much memory was allocated since
+   the last time, or `now` if some were released before: -1 error */
+void note_memory(PyObject *array);
+int release_values(PyObject *recorder, int now);
+typedef struct {
+    npy_int64 array_bytes, bytes; /* release arrays of at least so many bytes, each time after so many were allocated */
+} ReleaseSizes;
+ReleaseSizes set_release_sizes(ReleaseSizes sizes); /* returns the sizes before */
+int add_reserved_memory(PyObject *module);
 int note_holder(const Recording *recording, PyObject *tensor); /* CapturedArrays.note_holder */
 
 /* the classes of a trace, and the offsets of their slots */
 extern PyTypeObject *var_type, *call_type;
 extern Py_ssize_t var_array, var_dtype, var_number, var_shape;
 extern Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_op_name, call_code, call_lasti, call_pure, call_kept, call_step;
+extern Py_ssize_t recorder_calls, recorder_release_state;
 extern PyObject *method_name; /* "__call__" */
 extern PyTypeObject *step_type; /* interpreters/templates.py: TemplateStep */
 
