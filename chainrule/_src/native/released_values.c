@@ -1,7 +1,7 @@
 /* Release the memory of recorded values that the traced program no longer uses.
 
    A trace keeps a Var for each array, and the passes of the compiler read the layout and the address of the array. They read values of inputs,
-   constants, outputs, and of arrays that cross a boundary of the trace (see Recorder.boundaries). For any other value, an array without memory of its own
+   constants, outputs, and of arrays that cross a boundary of the trace (see `CapturedArrays.boundaries`). For any other value, an array without memory of its own
    replaces the recorded array: it has the same layout, and an address in reserved address space, which no other array of the trace has. Views
    of the array become views of its replacement. `release_values` does so each time after the program has allocated some megabytes, so a
    first call of a loop over large arrays needs little more memory than eager code.
