@@ -56,7 +56,7 @@ class EncodedCalls:
         self.variables: list[Var]
         (
             self.variables, self.number, self.layout, self.address, self.starts, self.operands, self.result_starts,
-            self.results, self.form, self.signature, self.flags, self.first, self.first_of_form, self.hashes,
+            self.results, self.form, self.signature, self.flags, self.first, self.first_of_form, self.hashes, self._by_number,
         ) = encode(calls, self._form_of, self.layout_of)  # fmt: skip
         self._forms.clear()
 
@@ -77,16 +77,24 @@ class EncodedCalls:
         """Return the index of the layout of an array."""
         return self.layouts.setdefault((array.shape, array.strides, array.dtype), len(self.layouts))
 
+    def find(self, var: Var) -> int | None:
+        """Return the index of a Var among ``variables``, or None."""
+        if 0 <= var.number < len(self._by_number):
+            at = int(self._by_number[var.number])
+            if at >= 0 and self.variables[at] is var:
+                return at
+        return self._index.get(var)
+
     @functools.cached_property
-    def index(self) -> dict[Var, int]:
-        """The index of each Var among ``variables``."""
+    def _index(self) -> dict[Var, int]:
+        """The index of each Var, for Vars that ``_by_number`` does not have: it has one for each number at the time of encoding."""
         return dict(zip(self.variables, range(len(self.variables)), strict=True))
 
     def add(self, variables: Iterable[Var]) -> None:
         """Add Vars that no call computes or reads."""
-        new = [var for var in dict.fromkeys(variables) if var not in self.index]
+        new = [var for var in dict.fromkeys(variables) if self.find(var) is None]
         if new:
-            self.index.update(zip(new, range(len(self.variables), len(self.variables) + len(new)), strict=True))
+            self._index.update(zip(new, range(len(self.variables), len(self.variables) + len(new)), strict=True))
             self.variables += new
             self.number = np.append(self.number, [var.number for var in new])
             self.layout = np.append(self.layout, np.array([self.layout_of(var.array) for var in new], np.int32))
@@ -98,17 +106,21 @@ class EncodedCalls:
 
     def indices(self, variables: Iterable[Var]) -> NumpyArray:
         """Return the indices of Vars."""
-        return np.array([self.index[var] for var in variables], np.intp)
+        return np.array([self.find(var) for var in variables], np.intp)
 
     def of_variables(self, values: bool | int = False, dtype: Any = bool) -> NumpyArray:
         """Return a new array with an entry for each Var."""
         return np.full(len(self.variables), values, dtype)
 
-    def inputs(self) -> list[Var]:
-        """Return the Vars that calls read and that no call computes."""
+    def are_computed(self) -> NumpyArray:
+        """Return for each Var whether a call computes it."""
         computed = self.of_variables()
         computed[self.results] = True
-        return [self.variables[k] for k in np.flatnonzero(~computed).tolist()]
+        return computed
+
+    def inputs(self) -> list[Var]:
+        """Return the Vars that calls read and that no call computes."""
+        return [self.variables[k] for k in np.flatnonzero(~self.are_computed()).tolist()]
 
     def views(self) -> list[TracedCall]:
         """Return the calls whose only result is in the memory that one of their operands spans."""
@@ -171,4 +183,5 @@ def _encode_calls(calls: list[TracedCall], form_of: Any, layout_of: Any) -> tupl
     layout, *arrays, first_array, first_form_array = [np.array(row, np.int32) for row in rows]
     return (
         list(index), numbers, layout, addresses, *arrays, flags, first_array, first_form_array, np.zeros(0, np.int64),
+        np.zeros(0, np.int32),
     )  # fmt: skip

@@ -631,10 +631,11 @@ def _find_residuals(trace: FunctionTrace, backward: Backward, calls: list[Traced
     backward.fingerprint = Fingerprint(encoded)
     backward.takes_repeated = all([_takes_repeated(calls[i]) for i in encoded.first.tolist()])
     inputs = encoded.inputs()
-    computed = encoded.index.keys() - set(inputs)
-    available = {*computed, *backward.cotangents, *trace.constants}
-    used = [*inputs, *[g for g in backward.grads if g is not None]]
-    backward.residuals = [var for var in dict.fromkeys(used) if var not in available]
+    available = {*backward.cotangents, *trace.constants}
+    is_computed = encoded.are_computed()
+    grads = [(g, encoded.find(g)) for g in backward.grads if g is not None]
+    other = [g for g, at in grads if at is None or not is_computed[at]]
+    backward.residuals = [var for var in dict.fromkeys([*inputs, *other]) if var not in available]
 
 
 def _find_sources(

@@ -108,7 +108,7 @@ class Simplified:
 
     def original(self, var: Var) -> Var:
         """Return the Var that replaces a Var."""
-        at = self.encoded.index.get(var)
+        at = self.encoded.find(var)
         return var if at is None else self.encoded.variables[self.same[at]]
 
     def _fold(self, reads: NumpyArray, i: int) -> bool:

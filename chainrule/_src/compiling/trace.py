@@ -96,7 +96,9 @@ class TraceArrays:
 
     def slot(self, var: Var) -> int:
         """Return the slot of a Var."""
-        return int(self._slot[self._encoded.index[var]])
+        at = self._encoded.find(var)
+        assert at is not None
+        return int(self._slot[at])
 
     # -- slots -------------------------------------------------------------------------------------------------------
 

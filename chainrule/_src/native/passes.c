@@ -403,8 +403,9 @@ static PyObject *encode_calls(PyObject *module, PyObject *args) {
     }
     if (!failed && e.ufunc_forms.length > 0) failed = append_bytes(&e.other_forms, e.ufunc_forms.bytes, e.ufunc_forms.length) < 0;
     if (!failed) {
+        Buffer by_number = {(char *)e.variables.by_number, (size_t)e.variables.numbers * sizeof(npy_int32), 0};
         encoded = Py_BuildValue(
-            "ONNNNNNNNNNNNN", e.variables.variables, to_numpy(&e.variables.number, NPY_INT64, 8), int_array(&e.variables.layout), to_numpy(&e.variables.address, NPY_INT64, 8), int_array(&e.starts), int_array(&e.operands), int_array(&e.result_starts), int_array(&e.results), int_array(&e.forms), int_array(&e.signatures), to_numpy(&e.flags, NPY_UINT8, 1), int_array(&e.first), int_array(&e.other_forms), to_numpy(&e.ufunc_calls.hashes, NPY_INT64, 8));
+            "ONNNNNNNNNNNNNN", e.variables.variables, to_numpy(&e.variables.number, NPY_INT64, 8), int_array(&e.variables.layout), to_numpy(&e.variables.address, NPY_INT64, 8), int_array(&e.starts), int_array(&e.operands), int_array(&e.result_starts), int_array(&e.results), int_array(&e.forms), int_array(&e.signatures), to_numpy(&e.flags, NPY_UINT8, 1), int_array(&e.first), int_array(&e.other_forms), to_numpy(&e.ufunc_calls.hashes, NPY_INT64, 8), to_numpy(&by_number, NPY_INT32, 4));
     }
     free_encoder(&e);
     return encoded;
