@@ -26,7 +26,7 @@ int add_reserved_memory(PyObject *module) { return PyModule_AddObjectRef(module,
 #include <malloc.h>
 #endif
 
-enum { REGION_BYTES = 1 << 30, RESERVED_ALIGNMENT = 64 };
+enum { REGION_BYTES = 64 << 20, RESERVED_ALIGNMENT = 64 };
 static npy_int64 min_array_bytes = 1024, min_new_bytes = 32 << 20; /* see set_release_sizes */
 
 /* ---- reserved address space: reads give zeros */
@@ -53,16 +53,19 @@ static PyTypeObject reserved_type = {
 
 int add_reserved_memory(PyObject *module) { return PyType_Ready(&reserved_type) < 0 ? -1 : PyModule_AddObjectRef(module, "ReservedMemory", (PyObject *)&reserved_type); }
 
+/* New reserved memory; NULL without an error if the process may not have so much address space. */
 static ReservedMemory *reserve(size_t size) {
     ReservedMemory *memory = PyObject_New(ReservedMemory, &reserved_type);
-    if (memory == NULL) return NULL;
+    if (memory == NULL) {
+        PyErr_Clear();
+        return NULL;
+    }
     memory->begin = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     memory->size = size;
     memory->used = 0;
     if (memory->begin == MAP_FAILED) {
         memory->begin = NULL;
         Py_CLEAR(memory);
-        PyErr_NoMemory();
     }
     return memory;
 }
@@ -307,6 +310,7 @@ static PyObject *array_like(PyObject *array, char *data, PyObject *base) {
     return made;
 }
 
+/* Replace the array of a Var: 1, 0 if there is no address space, -1 error. */
 static int replace(State *state, Memory *memory, PyObject *var) {
     PyObject *array = array_of_var(var), *owner = memory->owner, *made;
     size_t nbytes = (size_t)PyArray_NBYTES((PyArrayObject *)owner), begin;
@@ -314,7 +318,10 @@ static int replace(State *state, Memory *memory, PyObject *var) {
         begin = state->reserved == NULL ? 0 : (state->reserved->used + RESERVED_ALIGNMENT - 1) & ~(size_t)(RESERVED_ALIGNMENT - 1);
         if (state->reserved == NULL || begin + nbytes > state->reserved->size) {
             ReservedMemory *reserved = reserve(nbytes > REGION_BYTES ? nbytes : REGION_BYTES);
-            if (reserved == NULL) return -1;
+            if (reserved == NULL) {
+                memory->is_unused = 0; /* keep all arrays in it */
+                return 0;
+            }
             Py_XSETREF(state->reserved, reserved);
             begin = 0;
         }
@@ -326,7 +333,7 @@ static int replace(State *state, Memory *memory, PyObject *var) {
     else made = array_like(array, PyArray_BYTES((PyArrayObject *)memory->replacement) + (PyArray_BYTES((PyArrayObject *)array) - PyArray_BYTES((PyArrayObject *)owner)), memory->replacement);
     if (made == NULL) return -1;
     Py_SETREF(SLOT(var, var_array), made);
-    return 0;
+    return 1;
 }
 
 /* Release the memory of unused candidates. Remove them, and those that cross a boundary. */
@@ -350,9 +357,13 @@ static int release_candidates(State *state, const npy_int64 *boundaries, npy_int
     for (i = 0; i < state->count; i++) {
         PyObject *var = state->candidates[i], *array = array_of_var(var);
         Memory *memory = array == NULL ? NULL : memory_of(&memories, owner_of(array));
-        int is_done = array == NULL || (memory->owner != NULL && memory->is_unused);
-        if (is_done && array != NULL && !memory->is_kept && !failed) failed = replace(state, memory, var) < 0;
-        if (is_done && !(failed && array != NULL)) {
+        int is_done = array == NULL || (!failed && memory->owner != NULL && memory->is_unused);
+        if (is_done && array != NULL && !memory->is_kept) {
+            int replaced = replace(state, memory, var);
+            failed = replaced < 0;
+            is_done = replaced > 0;
+        }
+        if (is_done) {
             Py_DECREF(var);
         } else {
             state->candidates[kept++] = var;
