@@ -27,7 +27,7 @@ int add_reserved_memory(PyObject *module) { return PyModule_AddObjectRef(module,
 #endif
 
 enum { REGION_BYTES = 64 << 20, RESERVED_ALIGNMENT = 64 };
-static npy_int64 min_array_bytes = 1024, min_new_bytes = 32 << 20; /* see set_release_sizes */
+static npy_int64 min_array_bytes = 1024, min_new_bytes = 8 << 20; /* see set_release_sizes */
 
 /* ---- reserved address space: reads give zeros */
 
@@ -89,7 +89,7 @@ typedef struct {
     ReservedMemory *reserved;
 } State;
 
-static npy_int64 new_bytes, next_run = 32 << 20; /* allocated since the last run, and when the next one is due */
+static npy_int64 new_bytes, next_run = 8 << 20; /* allocated since the last run, and when the next one is due */
 static const char *const capsule_name = "chainrule.release_state";
 
 static void clear_state(State *state) {
