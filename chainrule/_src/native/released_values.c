@@ -1,10 +1,10 @@
 /* Release the memory of recorded values that the traced program no longer uses.
 
-   A trace keeps a Var for each array, and the passes of the compiler read the layout and the address of the array. They read values of inputs,
-   constants, outputs, and of arrays that cross a boundary of the trace (see `CapturedArrays.boundaries`). For any other value, an array without memory of its own
-   replaces the recorded array: it has the same layout, and an address in reserved address space, which no other array of the trace has. Views
-   of the array become views of its replacement. `release_values` does so each time after the program has allocated some megabytes, so a
-   first call of a loop over large arrays needs little more memory than eager code.
+   A trace keeps a Var for each array, and the passes of the compiler read the layout and the address of the array. They read the values of
+   inputs, constants and outputs, and of arrays that cross a boundary of the trace (`CapturedArrays.boundaries`). For any other value, an
+   array without memory of its own replaces the recorded array. It has the same layout, and an address in reserved address space that no other
+   array of the trace has. Views of the array become views of its replacement. `release_values` does so each time after the program has
+   allocated some megabytes, so a first call of a loop over large arrays needs little more memory than eager code.
 
    A value is unused if nothing refers to its Var but calls, and nothing refers to its memory but arrays of unused Vars. */
 
@@ -12,16 +12,9 @@
 #define NO_IMPORT_UFUNC
 #include "trace.h"
 
-#if defined(_WIN32)
-
-void note_memory(PyObject *array) { (void)array; }
-ReleaseSizes set_release_sizes(ReleaseSizes sizes) { return sizes; }
-int release_values(PyObject *recorder, int now) { return (void)recorder, (void)now, 0; }
-int add_reserved_memory(PyObject *module) { return PyModule_AddObjectRef(module, "ReservedMemory", Py_None); }
-
-#else
-
+#if !defined(_WIN32)
 #include <sys/mman.h>
+#endif
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
@@ -38,8 +31,10 @@ typedef struct {
 } ReservedMemory;
 
 static void free_reserved(PyObject *self) {
+#if !defined(_WIN32)
     ReservedMemory *memory = (ReservedMemory *)self;
-    if (memory->begin != NULL) munmap(memory->begin, memory->size);
+    munmap(memory->begin, memory->size);
+#endif
     Py_TYPE(self)->tp_free(self);
 }
 
@@ -53,21 +48,26 @@ static PyTypeObject reserved_type = {
 
 int add_reserved_memory(PyObject *module) { return PyType_Ready(&reserved_type) < 0 ? -1 : PyModule_AddObjectRef(module, "ReservedMemory", (PyObject *)&reserved_type); }
 
-/* New reserved memory; NULL without an error if the process may not have so much address space. */
+/* Reserve address space. NULL without an error if that is not possible: on Windows, or if the process may not have so much. */
 static ReservedMemory *reserve(size_t size) {
-    ReservedMemory *memory = PyObject_New(ReservedMemory, &reserved_type);
+#if defined(_WIN32)
+    (void)size;
+    return NULL;
+#else
+    ReservedMemory *memory;
+    char *begin = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (begin == MAP_FAILED) return NULL;
+    memory = PyObject_New(ReservedMemory, &reserved_type);
     if (memory == NULL) {
         PyErr_Clear();
+        munmap(begin, size);
         return NULL;
     }
-    memory->begin = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    memory->begin = begin;
     memory->size = size;
     memory->used = 0;
-    if (memory->begin == MAP_FAILED) {
-        memory->begin = NULL;
-        Py_CLEAR(memory);
-    }
     return memory;
+#endif
 }
 
 /* ---- the uses of Vars in the calls so far */
@@ -420,5 +420,3 @@ int release_values(PyObject *recorder, int now) {
 #endif
     return done;
 }
-
-#endif
