@@ -192,3 +192,23 @@ def test_same_plan(function: Any) -> None:
             plans.append(re.sub(r" at [\d,]+ *", " ", str(cr.compile(function).plan(x))))  # without offsets
     assert plans[0] == plans[1]
     assert "native loop" in plans[0]
+
+
+def test_function_runs_eagerly_if_its_trace_needs_too_much_memory() -> None:
+    def f(x: Any) -> Any:
+        if LOCAL.recorder is not None:
+            raise MemoryError
+        return np.sin(x)
+
+    compiled = cr.compile(f, pure=True)
+    with pytest.warns(UserWarning, match="its trace needs more memory than there is"):
+        found = compiled(X)
+    assert found.tobytes() == np.sin(X).tobytes()
+
+
+def test_memory_error_of_a_function_is_raised() -> None:
+    def f(x: Any) -> Any:
+        return x * np.zeros(1 << 62)
+
+    with pytest.raises(MemoryError):
+        cr.compile(f)(X)

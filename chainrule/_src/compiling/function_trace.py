@@ -317,11 +317,16 @@ def trace_function(
     unseen = Generators()
     mode, errors_of_floats = LOCAL.mode, np.geterr()
     try:
+        trace = None
         try:
             trace = _trace_in_level(recorder, function, leaves, spec, arrays, name, watch, not (unwatched or inside))
         except TraceRefused:
             watch.check()
             raise
+        except MemoryError:
+            pass  # the frames of its traceback keep values alive
+        if trace is None:
+            raise Unrecordable("its trace needs more memory than there is: write its loops with scan")
         watch.check()
         if LOCAL.mode is not mode or np.geterr() != errors_of_floats:
             raise Unrecordable(
@@ -345,7 +350,8 @@ def trace_function(
         np.seterr(**errors_of_floats)
         watch.undo()
         raise
-    recorder.end()
+    finally:
+        recorder.end()
     return trace
 
 
