@@ -15,7 +15,7 @@ from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.encoding import EncodedCalls
 from chainrule._src.compiling.grouping import LoopGroup
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, assign_arena_offsets
-from chainrule._src.compiling.loop_detection import LoopFinder
+from chainrule._src.compiling.loop_detection import MIN_ITERATIONS, MIN_KERNEL_CALLS, WINDOWS, LoopFinder
 from chainrule._src.compiling.looped_lowering import LoopedLowering
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.native_executor import Native, NativePlan
@@ -31,6 +31,8 @@ from chainrule._src.native import AVAILABLE
 
 ndarray = np.ndarray
 LOWERER = LoopLowerer()
+#: the number of calls up to which programs are lowered once to see whether they may have loops: that takes less time than to find loops
+FEW_CALLS = 64
 
 
 class ExecutionPlan:
@@ -111,8 +113,7 @@ class ExecutionPlan:
 
     def _make_native(self, program: Program, simplified: Simplified) -> bool:
         """Make a native or mixed plan; return whether there are native loops and they give the recorded bits."""
-        trace = TraceArrays(program, simplified, LOWERER)
-        lowering = self._lowered(LoopedLowering(program, simplified, LOWERER, trace, LoopFinder(trace)))
+        lowering = self._lowered(_with_loops(program, simplified))
         native = Native(lowering)
         if not native.segments:
             return False
@@ -139,6 +140,33 @@ class ExecutionPlan:
         self.inputs, self.outputs = lowering.inputs, lowering.outputs
         self.constant_bytes = sum([value.array.nbytes for value in lowering.constants if value.array is not None])
         return lowering
+
+
+def _with_loops(program: Program, simplified: Simplified) -> Lowering:
+    """Lower a program to kernel calls, with one body per loop."""
+    if len(simplified.calls) <= FEW_CALLS:
+        lowering = Lowering(program, simplified, LOWERER)
+        if not _may_have_loops(lowering.steps):
+            return lowering
+    trace = TraceArrays(program, simplified, LOWERER)
+    return LoopedLowering(program, simplified, LOWERER, trace, LoopFinder(trace))
+
+
+def _may_have_loops(steps: list[PlanStep]) -> bool:
+    """Return False for steps that ``LoopFinder`` certainly finds no loop in: with few kernel calls, or without repeated sequences."""
+    kinds: list[object] = []
+    count = 0
+    for step in steps:
+        if step.template is not None:
+            loops = step.template.loops
+            count += len(loops)
+            kinds.append((*[loop.name for loop in loops], *[value.layout for value in step.writes]))
+        elif not step.view:
+            kinds.append(step)
+    if count < MIN_KERNEL_CALLS:
+        return False
+    windows = {tuple(kinds[i : i + WINDOWS[0]]) for i in range(len(kinds))}
+    return len(kinds) - len(windows) >= MIN_ITERATIONS - 1
 
 
 def _python(lowering: Lowering) -> Executor:
