@@ -231,7 +231,7 @@ class Arena:
 
 def arena_nbytes(nbytes: int) -> int:
     """Return the bytes that an array takes in the arena: a multiple of the alignment."""
-    return max(ALIGNMENT, -(-nbytes // ALIGNMENT) * ALIGNMENT)
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT or ALIGNMENT
 
 
 def slot_nbytes(nbytes: int) -> int:
