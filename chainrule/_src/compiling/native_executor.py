@@ -480,23 +480,18 @@ def _is_private(buffer: Buffer, group: LoopGroup) -> bool:
 def _reuse_operand(kernel_call: KernelCall, time: int, shared_buffers: dict[Buffer, Buffer]) -> None:
     """Place the result of an elementwise loop in the memory of an operand that is not used later."""
     args, last = kernel_call.args, len(kernel_call.args) - 1
-    result = args[last][0]
+    result, pattern = args[last][0], None
     if result.kind != ARENA or result.first != time:
         return
-    ending = [
-        location
-        for location, _, _ in args[:last]
-        if location is not None and location.kind == ARENA and location.last == time
-    ]
-    if not ending:
-        return
-    pattern = kernel_call.pattern(last)
-    offset, stride, _, row = pattern
-    if row or offset or stride * kernel_call.loop.total != result.nbytes:
-        return
-    for buffer in ending:
-        if buffer.nbytes != result.nbytes:
+    for k in range(last):
+        buffer: Any = args[k][0]
+        if buffer is None or buffer.kind != ARENA or buffer.last != time or buffer.nbytes != result.nbytes:
             continue
+        if pattern is None:
+            pattern = kernel_call.pattern(last)
+            offset, stride, _, row = pattern
+            if row or offset or stride * kernel_call.loop.total != result.nbytes:
+                return
         uses = [j for j in range(last) if root_of(args[j][0]) is buffer]
         if all([args[j][0] is buffer and kernel_call.pattern(j) == pattern for j in uses]):
             shared = shared_buffers.get(buffer, buffer)

@@ -154,17 +154,14 @@ def _with_loops(program: Program, simplified: Simplified) -> Lowering:
 
 def _may_have_loops(steps: list[PlanStep]) -> bool:
     """Return False for steps that ``LoopFinder`` certainly finds no loop in: with few kernel calls, or without repeated sequences."""
+    if sum([len(step.template.loops) for step in steps if step.template is not None]) < MIN_KERNEL_CALLS:
+        return False
     kinds: list[object] = []
-    count = 0
     for step in steps:
         if step.template is not None:
-            loops = step.template.loops
-            count += len(loops)
-            kinds.append((*[loop.name for loop in loops], *[value.layout for value in step.writes]))
+            kinds.append((*[loop.name for loop in step.template.loops], *[value.layout for value in step.writes]))
         elif not step.view:
             kinds.append(step)
-    if count < MIN_KERNEL_CALLS:
-        return False
     windows = {tuple(kinds[i : i + WINDOWS[0]]) for i in range(len(kinds))}
     return len(kinds) - len(windows) >= MIN_ITERATIONS - 1
 
