@@ -143,7 +143,7 @@ class Numbers:
     def offset(self, number: NumpyArray) -> int:
         offset = self._known.get(id(number))
         if offset is None:
-            key = number.dtype.str, number.tobytes()
+            key = number.dtype.char, number.tobytes()
             offset = self._known.get(key)
             if offset is None:
                 self._content += bytes(-len(self._content) % 32)

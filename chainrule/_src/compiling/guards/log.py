@@ -256,12 +256,17 @@ class StateLog:
                 refusal.perhaps_later = True
                 raise refusal
         found = [
-            guard._replace(target=watched.target) for watched in watched_objects for guard in watched.guards.values()
+            Guard(kind, watched.target, key, value)
+            for watched in watched_objects
+            for kind, _, key, value in watched.guards.values()
         ]
         values = [x for g in found for x in (g.value if type(g.value) is tuple else (g.value,)) if has_class(x, VALUES)]
         found += [Guard(GuardKind.CLASS, x, None, type(x)) for x in {id(x): x for x in values}.values()]
         found += [Guard(GuardKind.VERSION, cls, content, content.version) for cls, content in self._classes.values()]
-        found = [g._replace(value=array_state(g.target, g.key)) if g.kind == GuardKind.ARRAY else g for g in found]
+        found = [
+            Guard(g.kind, g.target, g.key, array_state(g.target, g.key)) if g.kind == GuardKind.ARRAY else g
+            for g in found
+        ]
         for guard in found:
             if not _still_holds(guard):
                 raise Unrecordable(
