@@ -11,6 +11,8 @@ import pytest
 
 import chainrule as cr
 from chainrule._src.compiling import function_trace
+from chainrule._src.compiling.guards.watch import StateWatch
+from chainrule._src.messages.source_locations import PACKAGE
 
 nn, optim = cr.nn, cr.optim
 recorded = importlib.import_module("chainrule._src.compiling.compiled")
@@ -334,3 +336,18 @@ def test_a_recording_that_fails_leaves_all_as_it_was():
                     pass
             assert cr.equal(w, twin) and len(calls) % 2 == 0
             assert repr(first.state_dict()["state"]) == repr(second.state_dict()["state"])
+
+
+def test_rules_that_chainrule_compiles_are_not_watched(monkeypatch):
+    watched, enter = [], StateWatch.enter
+
+    def noted(watch, frame):
+        result = enter(watch, frame)
+        watched.extend([frame.f_code.co_filename] if result else [])
+        return result
+
+    monkeypatch.setattr(StateWatch, "enter", noted)
+    x = np.linspace(0.1, 0.9, 3)
+    derivative = cr.hessian(lambda x: np.sum(np.sin(x) ** 3))
+    assert np.array_equal(cr.compile(derivative)(x), derivative(x))
+    assert watched and not [name for name in watched if name.startswith(PACKAGE)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from compiling.recording import ProgramBuilder, large_elementwise
 
-from chainrule._src.compiling import loop_detection
+from chainrule._src.compiling import loop_detection, plan
 from chainrule._src.compiling.loop_detection import CARRIED, ONE, RING, SAVED, STRIDED, TABLE, LoopFinder
 from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
 from chainrule._src.compiling.simplify import Simplified
@@ -176,3 +176,27 @@ def test_the_distances_between_equal_windows(length):
 def test_the_period_of_signatures():
     signature = np.array([3, 1, 4, 1, 5, 9, 2, 6] * 9, np.int32)
     assert loop_detection._periods(signature)[0] == 8
+
+
+@pytest.mark.parametrize("count", [3, 4, 6, 8, 9, 10, 12, 15, 16, 20])
+def test_small_programs_have_the_loops_that_are_found_in_them(count):
+    for program in (tanh_of_rows(count), tanh_of_rows(count, result=lambda p, k, a: k == 5 and p(np.sin, a))):
+        assert len(ExecutionPlan(program).loops) == len(found(program).loops)
+
+
+def test_no_loops_are_searched_in_small_programs_that_repeat_nothing(monkeypatch):
+    p = ProgramBuilder(A)
+    (a,) = p.inputs
+    names = """
+        sin cos tan tanh arctan sinh cosh arcsinh exp exp2 expm1 log1p square sqrt cbrt negative positive absolute fabs floor ceil trunc
+        rint sign deg2rad rad2deg reciprocal
+    """
+    for name in names.split():
+        a = p(getattr(np, name), p(np.add, a, 1.5) if len(name) > 4 else a)
+    p.outputs = [a]
+    assert found(p).loops == []
+    expected = p.eager(A)
+    monkeypatch.setattr(plan, "LoopFinder", None)
+    assert [x.tobytes() for x in ExecutionPlan(p).run([A])] == [x.tobytes() for x in expected]
+    with pytest.raises(TypeError):
+        ExecutionPlan(tanh_of_rows(12))

@@ -83,7 +83,15 @@ class Memories:
 
     def __init__(self, steps: list[PlanStep]) -> None:
         self._buffers: dict[int, Buffer] = {}
-        read = Counter([matrix for step in steps if step.template for matrix in _matrices(step)])
+        read = Counter(
+            [
+                _matrix(loop, step.reads)
+                for step in steps
+                if step.template is not None
+                for loop in step.template.loops
+                if loop.shared is not None
+            ]
+        )
         self._shared_matrices = {matrix for matrix, count in read.items() if count > 1}
 
     def chosen(self, loop: InnerLoop, reads: list[BufferView], kernel_calls: list[KernelCall]) -> InnerLoop:
@@ -105,10 +113,6 @@ class Memories:
 
     def buffer(self, n: int) -> Buffer:
         return self._buffers[n]
-
-
-def _matrices(step: PlanStep) -> list[Any]:
-    return [_matrix(loop, step.reads) for loop in step.template.loops if loop.shared is not None]
 
 
 def _matrix(loop: InnerLoop, reads: list[BufferView]) -> tuple[Any, int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule._src.compiling.layout import Buffer, root_of
+from chainrule._src.compiling.layout import Buffer, MovingBuffer, root_of
 
 #: the minimum number of elements of a grouped kernel call, and the maximum number of calls that wait for the end of a group
 LARGE = 4096
@@ -43,13 +43,24 @@ class KernelCall:
         return [root_of(location) for location, _, _ in self.args[-self.loop.outputs :]]
 
     @property
+    def roots(self) -> list[Buffer]:
+        """The buffers of its arguments, with repetitions."""
+        return [
+            location.root if type(location) is MovingBuffer else location
+            for location, _, _ in self.args
+            if location is not None
+        ]
+
+    @property
     def touched(self) -> set[Buffer]:
         """All buffers that it uses."""
-        return {root_of(location) for location, _, _ in self.args if location is not None}
+        return {*self.roots}
 
     def pattern(self, k: int) -> ElementPattern:
         """Return the access pattern of an argument. The row length is 0 if a single stride goes through all elements."""
         axes = self.loop.axes
+        if len(axes) == 1:
+            return self.args[k][1], axes[0].strides[k], 0, 0
         stride, length, single = axes[0].strides[k], axes[0].length, True
         for axis in axes[1:]:
             single = single and axis.strides[k] == stride * length

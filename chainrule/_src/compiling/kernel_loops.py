@@ -172,6 +172,11 @@ class _RepeatFinder:
 
     def __init__(self, kernel_calls: list[KernelCall], elsewhere: frozenset[Buffer]) -> None:
         self.kernel_calls = kernel_calls
+        keys = _keys(kernel_calls)
+        self._windows = self._window_starts(keys)
+        if all([len(starts) < MIN_ITERATIONS for starts in self._windows]):
+            self._windows = []  # there are no loops
+            return
         # by buffer: the first kernel call that writes it, and the index of the argument
         self.writers: dict[Buffer, tuple[int, int]] = {}
         self.last: dict[Buffer, float] = dict.fromkeys(elsewhere, np.inf)  # the last kernel call that uses a buffer
@@ -184,9 +189,7 @@ class _RepeatFinder:
                         self.writers[root] = x, k
                     if root not in elsewhere:
                         self.last[root] = x
-        keys = _keys(kernel_calls)
         self._note_operands(keys)
-        self._windows = self._window_starts(keys)
         self._bad: dict[int, int] = {}  # by period: the index up to which no loop begins
 
     def _note_operands(self, keys: list[int]) -> None:
@@ -285,6 +288,8 @@ class _RepeatFinder:
 
     def _first(self, at: int, end: int, starts: list[int]) -> _Repeat | None:
         k = bisect_left(starts, at + 1)
+        if len(starts) - k < MIN_ITERATIONS - 1:  # in each iteration of a loop, the same window starts again
+            return None
         tried = np.array(starts[k : k + MAX_PERIODS], np.intp)
         tried = tried[at + MIN_ITERATIONS * (tried - at) <= end]
         for period in (tried[self._may_repeat(at, tried)] - at).tolist() if len(tried) else ():

@@ -180,21 +180,18 @@ class Arena:
         self._sorted: list[int] = []  # the keys of ``_free``
 
     def take(self, nbytes: int) -> int:
-        size = arena_nbytes(nbytes)
-        starts = self._free.get(size)
-        if starts:
-            start = next(reversed(starts))
-            self._remove(start, size)
-            return start
-        position = bisect_left(self._sorted, size)
-        if position == len(self._sorted):
-            self._end += size
-            self.size = max(self.size, self._end)
-            return self._end - size
-        free = self._sorted[position]
+        size = free = arena_nbytes(nbytes)
+        if size not in self._free:
+            position = bisect_left(self._sorted, size)
+            if position == len(self._sorted):
+                self._end += size
+                self.size = max(self.size, self._end)
+                return self._end - size
+            free = self._sorted[position]
         start = next(reversed(self._free[free]))
         self._remove(start, free)
-        self._add(start + size, free - size)
+        if free > size:
+            self._add(start + size, free - size)
         return start
 
     def release(self, start: int, nbytes: int) -> None:
@@ -231,7 +228,7 @@ class Arena:
 
 def arena_nbytes(nbytes: int) -> int:
     """Return the bytes that an array takes in the arena: a multiple of the alignment."""
-    return max(ALIGNMENT, -(-nbytes // ALIGNMENT) * ALIGNMENT)
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT or ALIGNMENT
 
 
 def slot_nbytes(nbytes: int) -> int:

@@ -53,18 +53,21 @@ class LoopLowerer:
             call: the call.
             reads: the BufferViews of the Vars among its arguments.
         """
-        function = call.function
-        if type(function) is PrimitiveFunction and "body" in function.params:
-            return function.params["body"].lowered(function.params, reads, [var.array for var in call.results])
-        if gathers.reads_positions(call):
-            return self._lower(call, reads)  # the template depends on the content of an array, too
-        if type(function) is Rebuilt:
-            return self._lower(call, reads)
-        if not (isinstance(function, np.ufunc) or function in FUNCTIONS or type(function) is PrimitiveFunction):
-            return None  # not cached, since the cache would keep the function alive
+        key_function = function = call.function
+        if type(function) is not np.ufunc or call.method == "reduceat":
+            if type(function) is PrimitiveFunction and "body" in function.params:
+                return function.params["body"].lowered(function.params, reads, [var.array for var in call.results])
+            if gathers.reads_positions(call):
+                return self._lower(call, reads)  # the template depends on the content of an array, too
+            if type(function) is Rebuilt:
+                return self._lower(call, reads)
+            if not (isinstance(function, np.ufunc) or function in FUNCTIONS or type(function) is PrimitiveFunction):
+                return None  # not cached, since the cache would keep the function alive
         values = iter(reads)
         try:
-            parts: list[Any] = [self._function(call.function), call.method]
+            if type(function) is PrimitiveFunction:
+                key_function = self._function(function)
+            parts: list[Any] = [key_function, call.method]
             for x in call.args:
                 if type(x) is Var:
                     value = next(values)
@@ -117,10 +120,14 @@ class LoopLowerer:
         if kind is Var:
             value = next(values)
             return value.layout or self._layout(value)
+        if kind is float and (x > 0 or x < 0):
+            return (kind, x)
+        if kind is int or x is None:
+            return (kind, x)
         if kind is tuple or kind is list:
             return (kind, *[self._part(item, values) for item in x])
         if kind is float or kind is complex or isinstance(x, np.generic):
-            return (kind, repr(x))
+            return (kind, repr(x))  # 0.0 == -0.0, nan != nan
         if kind is dict:
             return (kind, *[(name, self._part(item, values)) for name, item in x.items()])
         if kind is slice:

@@ -7,7 +7,7 @@ alone is one call of native code (``NativePlan``). Otherwise an ``Executor`` run
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import gcd
 from typing import Any
 
@@ -143,7 +143,7 @@ class Numbers:
     def offset(self, number: NumpyArray) -> int:
         offset = self._known.get(id(number))
         if offset is None:
-            key = number.dtype.str, number.tobytes()
+            key = number.dtype.char, number.tobytes()
             offset = self._known.get(key)
             if offset is None:
                 self._content += bytes(-len(self._content) % 32)
@@ -343,6 +343,7 @@ class Native:
                 _reuse_operand(item, time, shared_buffers)
         self._shared_buffers = [(buffer, shared, 0) for buffer, shared in shared_buffers.items()]
         self._shared_buffers += [(buffer, *enclosing_buffer(buffer)) for buffer in uses.members]
+        self._constants = list(uses.constants)
         left_out = self.private | shared_buffers.keys()
         return [buffer for buffer in uses.buffers if buffer.kind == ARENA and buffer not in left_out]
 
@@ -373,18 +374,16 @@ class Native:
         """Encode the whole plan."""
         lowering = self._lowering
         given = [value.buffer for value in lowering.inputs]
-        used = dict.fromkeys([buffer for segment in self.segments for buffer in segment.buffers()])
-        constants = [buffer for buffer in used if buffer.kind == CONSTANT]
         outputs = [value.buffer for value in lowering.owners]
         segments: Any = self.units + self._commits
-        return ProgramEncoder(segments, given, constants, outputs, self.private, False)
+        return ProgramEncoder(segments, given, self._constants, outputs, self.private, False)
 
     def runner(self) -> Runner:
         """Return a runner of the whole plan."""
         lowering = self._lowering
         written = self.encode()
         return Runner(
-            np.array(written.code, np.intp),
+            written.code,
             self.memory,
             [_layout(value) for value in lowering.inputs],
             written.constants(),
@@ -419,7 +418,7 @@ class Native:
         layouts = [arena, *[_layout(buffer.root) for buffer in given]]
         targets = {buffer for item in segment.items for buffer in item.writes if buffer.kind == INPUT}
         writes = [1 + i for i, buffer in enumerate(given) if buffer in targets]
-        runner = Runner(np.array(written.code, np.intp), 0, layouts, written.constants(), [], writes)
+        runner = Runner(written.code, 0, layouts, written.constants(), [], writes)
         roots = [buffer.root for buffer in given]
         return PlanStep(None, SegmentCall(runner), ([ARENA_OF_CALL, *roots], NOTE), {}, roots, [])
 
@@ -429,12 +428,13 @@ class _BufferUses:
 
     Attributes:
         items: all kernel calls and groups, including those in bodies of loops, each with its time.
-        buffers: the used buffers; members: the used slots of buffers of loops.
+        buffers: the used buffers but for constants; constants: the used constants; members: the used slots of buffers of loops.
     """
 
     def __init__(self) -> None:
         self.items: list[tuple[Any, int]] = []
         self.buffers: list[Buffer] = []
+        self.constants: dict[Buffer, None] = {}  # other plans may use them, too
         self.members: dict[Buffer, None] = {}
         self._time = 0
 
@@ -442,7 +442,7 @@ class _BufferUses:
         """Note the buffers that an item uses. Buffers that live across iterations of a loop are used from its begin to its end."""
         if type(item) is not KernelLoop:
             self.items.append((item, self._time))
-            self._note(item.touched)
+            self._note(item.roots if type(item) is KernelCall else item.touched)
             self._time += 1
             return
         around = item.touched - item.local
@@ -453,14 +453,18 @@ class _BufferUses:
         self._note(around)
         self._time += 1
 
-    def _note(self, touched: set[Buffer]) -> None:
+    def _note(self, touched: Iterable[Buffer]) -> None:
+        time = self._time
         for buffer in touched:
+            if buffer.kind == CONSTANT:
+                self.constants[buffer] = None
+                continue
             if buffer.parent is not None:
                 self.members[buffer] = None
                 buffer, _ = enclosing_buffer(buffer)
-            buffer.last = self._time
+            buffer.last = time
             if buffer.first < 0:
-                buffer.first = self._time
+                buffer.first = time
                 self.buffers.append(buffer)
 
 
@@ -475,23 +479,21 @@ def _is_private(buffer: Buffer, group: LoopGroup) -> bool:
 
 def _reuse_operand(kernel_call: KernelCall, time: int, shared_buffers: dict[Buffer, Buffer]) -> None:
     """Place the result of an elementwise loop in the memory of an operand that is not used later."""
-    last = len(kernel_call.args) - 1
-    result, pattern = kernel_call.args[last][0], kernel_call.pattern(last)
-    offset, stride, _, row = pattern
-    if (
-        result.kind != ARENA
-        or result.first != time
-        or row
-        or offset
-        or stride * kernel_call.loop.total != result.nbytes
-    ):
+    args, last = kernel_call.args, len(kernel_call.args) - 1
+    result, pattern = args[last][0], None
+    if result.kind != ARENA or result.first != time:
         return
     for k in range(last):
-        buffer: Any = kernel_call.args[k][0]
+        buffer: Any = args[k][0]
         if buffer is None or buffer.kind != ARENA or buffer.last != time or buffer.nbytes != result.nbytes:
             continue
-        uses = [j for j in range(last) if root_of(kernel_call.args[j][0]) is buffer]
-        if all([kernel_call.args[j][0] is buffer and kernel_call.pattern(j) == pattern for j in uses]):
+        if pattern is None:
+            pattern = kernel_call.pattern(last)
+            offset, stride, _, row = pattern
+            if row or offset or stride * kernel_call.loop.total != result.nbytes:
+                return
+        uses = [j for j in range(last) if root_of(args[j][0]) is buffer]
+        if all([args[j][0] is buffer and kernel_call.pattern(j) == pattern for j in uses]):
             shared = shared_buffers.get(buffer, buffer)
             shared_buffers[result] = shared
             shared.last = max(shared.last, result.last)

@@ -15,7 +15,7 @@ from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.encoding import EncodedCalls
 from chainrule._src.compiling.grouping import LoopGroup
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, assign_arena_offsets
-from chainrule._src.compiling.loop_detection import LoopFinder
+from chainrule._src.compiling.loop_detection import MIN_ITERATIONS, MIN_KERNEL_CALLS, WINDOWS, LoopFinder
 from chainrule._src.compiling.looped_lowering import LoopedLowering
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.native_executor import Native, NativePlan
@@ -31,6 +31,10 @@ from chainrule._src.native import AVAILABLE
 
 ndarray = np.ndarray
 LOWERER = LoopLowerer()
+#: the number of calls up to which programs are lowered once to see whether they may have loops: that takes less time than to find loops
+FEW_CALLS = 64
+#: the maximum bytes of outputs that are compared as bytes
+SMALL = 1 << 14
 
 
 class ExecutionPlan:
@@ -111,8 +115,7 @@ class ExecutionPlan:
 
     def _make_native(self, program: Program, simplified: Simplified) -> bool:
         """Make a native or mixed plan; return whether there are native loops and they give the recorded bits."""
-        trace = TraceArrays(program, simplified, LOWERER)
-        lowering = self._lowered(LoopedLowering(program, simplified, LOWERER, trace, LoopFinder(trace)))
+        lowering = self._lowered(_with_loops(program, simplified))
         native = Native(lowering)
         if not native.segments:
             return False
@@ -141,6 +144,32 @@ class ExecutionPlan:
         return lowering
 
 
+def _with_loops(program: Program, simplified: Simplified) -> Lowering:
+    """Lower a program to kernel calls, with one body per loop."""
+    lowering = Lowering(program, simplified, LOWERER) if len(simplified.calls) <= FEW_CALLS else None
+    if lowering is not None and not _may_have_loops(lowering.steps):
+        return lowering
+    trace = TraceArrays(program, simplified, LOWERER)
+    found = LoopFinder(trace)
+    if lowering is not None and not found.loops:
+        return lowering
+    return LoopedLowering(program, simplified, LOWERER, trace, found)
+
+
+def _may_have_loops(steps: list[PlanStep]) -> bool:
+    """Return False for steps that ``LoopFinder`` certainly finds no loop in: with few kernel calls, or without repeated sequences."""
+    if sum([len(step.template.loops) for step in steps if step.template is not None]) < MIN_KERNEL_CALLS:
+        return False
+    kinds: list[object] = []
+    for step in steps:
+        if step.template is not None:
+            kinds.append((*[loop.name for loop in step.template.loops], *[value.layout for value in step.writes]))
+        elif not step.view:
+            kinds.append(step)
+    windows = {tuple(kinds[i : i + WINDOWS[0]]) for i in range(len(kinds))}
+    return len(kinds) - len(windows) >= MIN_ITERATIONS - 1
+
+
 def _python(lowering: Lowering) -> Executor:
     note_uses(lowering.steps)
     memory = assign_arena_offsets([buffer for buffer in lowering.buffers if buffer.kind == ARENA])
@@ -165,4 +194,9 @@ def _recorded_values(lowering: Lowering) -> dict[BufferView, NumpyArray]:
 
 
 def _all_same(found: list[NumpyArray], expected: list[NumpyArray]) -> bool:
-    return all([same_bits(x, y) for x, y in zip(found, expected, strict=True)])
+    return all([_has_same_bytes(x, y) or same_bits(x, y) for x, y in zip(found, expected, strict=True)])
+
+
+def _has_same_bytes(x: NumpyArray, y: NumpyArray) -> bool:
+    """Return whether two small arrays are equal in every byte, which takes less time to see than ``same_bits``."""
+    return x.nbytes <= SMALL and x.shape == y.shape and x.dtype == y.dtype and x.tobytes() == y.tobytes()

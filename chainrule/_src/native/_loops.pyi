@@ -15,7 +15,7 @@ class Runner:
     scratch_bytes: int
     def __new__(
         cls,
-        code: np.ndarray[Any, Any],
+        code: np.ndarray[Any, Any] | list[int],
         arena_bytes: int,
         inputs: list[Layout],
         constants: Sequence[np.ndarray[Any, Any]],

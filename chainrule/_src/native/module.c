@@ -353,6 +353,21 @@ static int check_constants(PyObject *constants) {
     return 0;
 }
 
+/* Return the words of a program as a new array: from a list of ints, which NumPy converts ten times slower, or from an array. */
+static PyObject *copy_words(PyObject *code) {
+    npy_intp count, i;
+    PyObject *words;
+    if (!PyList_CheckExact(code)) return PyArray_FromAny(code, PyArray_DescrFromType(NPY_INTP), 1, 1, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_ENSURECOPY, NULL);
+    count = PyList_GET_SIZE(code);
+    words = PyArray_SimpleNew(1, &count, NPY_INTP);
+    for (i = 0; words != NULL && i < count; i++) {
+        npy_intp word = i < PyList_GET_SIZE(code) ? PyNumber_AsSsize_t(PyList_GET_ITEM(code, i), PyExc_OverflowError) : 0; /* __index__ might shorten the list */
+        if (word == -1 && PyErr_Occurred()) Py_CLEAR(words);
+        else ((npy_intp *)PyArray_DATA((PyArrayObject *)words))[i] = word;
+    }
+    return words;
+}
+
 static int fill_runner(Runner *self, PyObject *code, PyObject *inputs, PyObject *constants, PyObject *outputs, PyObject *writes) {
     CodeStats before, after;
     const npy_intp *words;
@@ -374,7 +389,7 @@ static int fill_runner(Runner *self, PyObject *code, PyObject *inputs, PyObject 
     self->constants = PySequence_Tuple(constants);
     if (self->constants == NULL || check_constants(self->constants) < 0) return -1;
     self->nconstants = PyTuple_GET_SIZE(self->constants);
-    self->code = PyArray_FromAny(code, PyArray_DescrFromType(NPY_INTP), 1, 1, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_ENSURECOPY, NULL);
+    self->code = copy_words(code);
     if (self->code == NULL) return -1;
     words = PyArray_DATA((PyArrayObject *)self->code);
     self->words = PyArray_SIZE((PyArrayObject *)self->code);

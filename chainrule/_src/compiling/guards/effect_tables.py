@@ -22,6 +22,7 @@ import numpy as np
 
 from chainrule._src.arrays.types import Params
 from chainrule._src.compiling.guards.guards import IMMUTABLE
+from chainrule._src.messages.source_locations import PACKAGE
 
 
 def names_in(text: str) -> frozenset[str]:
@@ -192,7 +193,9 @@ _LOCKS = frozenset({"lock", "RLock"})
 
 def module_of_code(code: types.CodeType, names: Params) -> str:
     """Return the name of the module of a code object; "" for doctests, which count as user code."""
-    module = names.get("__name__", "")
+    module = names.get("__name__")
+    if module is None and code.co_filename.startswith(PACKAGE):
+        return "chainrule"  # a rule that chainrule has compiled, with other globals than those of its module
     return "" if code.co_filename.startswith("<doctest ") or not isinstance(module, str) else module
 
 

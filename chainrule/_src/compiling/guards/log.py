@@ -256,12 +256,17 @@ class StateLog:
                 refusal.perhaps_later = True
                 raise refusal
         found = [
-            guard._replace(target=watched.target) for watched in watched_objects for guard in watched.guards.values()
+            Guard(kind, watched.target, key, value)
+            for watched in watched_objects
+            for kind, _, key, value in watched.guards.values()
         ]
         values = [x for g in found for x in (g.value if type(g.value) is tuple else (g.value,)) if has_class(x, VALUES)]
         found += [Guard(GuardKind.CLASS, x, None, type(x)) for x in {id(x): x for x in values}.values()]
         found += [Guard(GuardKind.VERSION, cls, content, content.version) for cls, content in self._classes.values()]
-        found = [g._replace(value=array_state(g.target, g.key)) if g.kind == GuardKind.ARRAY else g for g in found]
+        found = [
+            Guard(g.kind, g.target, g.key, array_state(g.target, g.key)) if g.kind == GuardKind.ARRAY else g
+            for g in found
+        ]
         for guard in found:
             if not _still_holds(guard):
                 raise Unrecordable(
@@ -272,22 +277,20 @@ class StateLog:
     def drop_unreferenced(self) -> None:
         """Remove objects without references from outside: the function created them."""
         clear_entries(self.caches)
-        watched_objects = self._watched_objects
-        settled = False
-        while not settled:
-            settled = True
-            own_references: collections.Counter[int] = collections.Counter()  # to arrays, from the log and its views
-            for watched in watched_objects.values():
-                if has_class(watched.target, ndarray):
-                    ids = (
-                        [id(watched.target), id(watched.target.base)] if _only_logged(watched) else [id(watched.target)]
-                    )
-                    own_references.update(ids)
-            for key in list(watched_objects):
-                if _is_unreferenced(watched_objects[key], own_references):
-                    self._order = [watched for watched in self._order if watched is not watched_objects[key]]
-                    del watched_objects[key]
-                    settled = False
+        while unreferenced := self._unreferenced():
+            if self._order:
+                self._order = [watched for watched in self._order if id(watched.target) not in unreferenced]
+            for key in unreferenced:
+                del self._watched_objects[key]
+
+    def _unreferenced(self) -> set[int]:
+        """Return the ids of the objects that only the log refers to. To the base of an array, the log's views of it may refer, too."""
+        logged = [watched.target for watched in self._watched_objects.values() if _only_logged(watched)]
+        views = [x for x in logged if has_class(x, ndarray) and x.base is not None]
+        own_references = collections.Counter([id(x.base) for x in views])
+        own_references.update(own_references.keys() & self._watched_objects.keys())
+        kept = {id(x) for x in views if not _is_base_own(x, own_references)}
+        return {id(x) for x in logged} - kept
 
     def watched_object(self, x: object) -> WatchedObject:
         found = self._watched_objects.get(id(x))
@@ -432,13 +435,10 @@ def _only_logged(watched: WatchedObject) -> bool:
     return count == 0
 
 
-def _is_unreferenced(watched: WatchedObject, own_references: collections.Counter[int]) -> bool:
-    """Return whether only the log refers to an object, and to the base of an array also the log's views of it."""
-    unreferenced = _only_logged(watched)
-    if unreferenced and has_class(watched.target, ndarray) and watched.target.base is not None:
-        base = [watched.target.base]
-        unreferenced = type(base[0]) is ndarray and _references(base) <= own_references[id(base[0])]
-    return unreferenced
+def _is_base_own(view: ndarray, own_references: collections.Counter[int]) -> bool:
+    """Return whether only the log and its views refer to the base of a view."""
+    base = [view.base]
+    return type(base[0]) is ndarray and _references(base) <= own_references[id(base[0])]
 
 
 def _still_holds(guard: Guard) -> bool:
