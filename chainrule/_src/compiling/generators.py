@@ -8,7 +8,6 @@ generators, and read again only if that memory has changed.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import random
 import sys
@@ -106,7 +105,7 @@ def _memory_of(python: Any, of_numpy: Any) -> tuple[object, ...] | None:
 @functools.cache
 def _has_state_in_memory(with_numpy: bool) -> bool:
     """Return whether each draw changes the memory of a generator, on this interpreter and with this version of NumPy."""
-    if sys.implementation.name != "cpython":
+    if ctypes is None or sys.implementation.name != "cpython":
         return False
     python, of_numpy = random.Random(0), np.random.RandomState(0) if with_numpy else None
     draws: list[Any] = [python.random, lambda: python.gauss(0, 1), lambda: python.gauss(0, 1)]
