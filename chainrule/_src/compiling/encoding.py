@@ -112,15 +112,11 @@ class EncodedCalls:
         """Return a new array with an entry for each Var."""
         return np.full(len(self.variables), values, dtype)
 
-    def are_computed(self) -> NumpyArray:
-        """Return for each Var whether a call computes it."""
-        computed = self.of_variables()
-        computed[self.results] = True
-        return computed
-
     def inputs(self) -> list[Var]:
         """Return the Vars that calls read and that no call computes."""
-        return [self.variables[k] for k in np.flatnonzero(~self.are_computed()).tolist()]
+        computed = self.of_variables()
+        computed[self.results] = True
+        return [self.variables[k] for k in np.flatnonzero(~computed).tolist()]
 
     def views(self) -> list[TracedCall]:
         """Return the calls whose only result is in the memory that one of their operands spans."""

@@ -405,7 +405,7 @@ def _trace_in_level(
     trace.states = _state_guards(recorder, arguments, lifted, [leaf for leaf, _ in grads])
     del args, kwargs, result, outputs
     arguments.release()
-    recorder.release_values(now=True)
+    recorder.release_values()
     _find_sources(trace, recorder, arguments, lifted, watch)
     if trace.backward is not None:
         _find_residuals(trace, trace.backward, recorder.calls[forward:])
@@ -638,10 +638,10 @@ def _find_residuals(trace: FunctionTrace, backward: Backward, calls: list[Traced
     backward.takes_repeated = all([_takes_repeated(calls[i]) for i in encoded.first.tolist()])
     inputs = encoded.inputs()
     available = {*backward.cotangents, *trace.constants}
-    is_computed = encoded.are_computed()
-    grads = [(g, encoded.find(g)) for g in backward.grads if g is not None]
-    other = [g for g, at in grads if at is None or not is_computed[at]]
-    backward.residuals = [var for var in dict.fromkeys([*inputs, *other]) if var not in available]
+    grads = [g for g in backward.grads if g is not None]
+    computed = encoded.computed([g.number for g in grads])
+    used = [*inputs, *[g for g in grads if computed.get(g.number) is not g]]
+    backward.residuals = [var for var in dict.fromkeys(used) if var not in available]
 
 
 def _find_sources(

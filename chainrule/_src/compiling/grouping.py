@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule._src.compiling.layout import Buffer, MovingBuffer, root_of
+from chainrule._src.compiling.layout import Buffer, root_of
 
 #: the minimum number of elements of a grouped kernel call, and the maximum number of calls that wait for the end of a group
 LARGE = 4096
@@ -45,11 +45,7 @@ class KernelCall:
     @property
     def roots(self) -> list[Buffer]:
         """The buffers of its arguments, with repetitions."""
-        return [
-            location.root if type(location) is MovingBuffer else location
-            for location, _, _ in self.args
-            if location is not None
-        ]
+        return [root_of(location) for location, _, _ in self.args if location is not None]
 
     @property
     def touched(self) -> set[Buffer]:

@@ -33,8 +33,6 @@ ndarray = np.ndarray
 LOWERER = LoopLowerer()
 #: the number of calls up to which programs are lowered once to see whether they may have loops: that takes less time than to find loops
 FEW_CALLS = 64
-#: the maximum bytes of outputs that are compared as bytes
-SMALL = 1 << 14
 
 
 class ExecutionPlan:
@@ -194,9 +192,4 @@ def _recorded_values(lowering: Lowering) -> dict[BufferView, NumpyArray]:
 
 
 def _all_same(found: list[NumpyArray], expected: list[NumpyArray]) -> bool:
-    return all([_has_same_bytes(x, y) or same_bits(x, y) for x, y in zip(found, expected, strict=True)])
-
-
-def _has_same_bytes(x: NumpyArray, y: NumpyArray) -> bool:
-    """Return whether two small arrays are equal in every byte, which takes less time to see than ``same_bits``."""
-    return x.nbytes <= SMALL and x.shape == y.shape and x.dtype == y.dtype and x.tobytes() == y.tobytes()
+    return all([same_bits(x, y) for x, y in zip(found, expected, strict=True)])

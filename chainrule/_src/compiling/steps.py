@@ -30,7 +30,7 @@ from chainrule._src.compiling.layout import (
     same_memory,
 )
 from chainrule._src.compiling.simplify import RemainingCalls, Simplified
-from chainrule._src.interpreters.trace_types import Program, TracedCall, Var
+from chainrule._src.interpreters.trace_types import Program, TracedCall, Var, map_vars
 
 if TYPE_CHECKING:
     pass
@@ -198,19 +198,6 @@ class Lowering:
             self._constants_by_content[key] = value
         return value
 
-    def _resolved(self, x: Any) -> Any:
-        """Return arguments with BufferViews in place of Vars."""
-        kind = type(x)
-        if kind is Var:
-            return self._value(x)
-        if kind is tuple or kind is list:
-            return kind([self._resolved(item) for item in x])
-        if kind is slice:
-            return slice(self._resolved(x.start), self._resolved(x.stop), self._resolved(x.step))
-        if kind is dict:
-            return {name: self._resolved(item) for name, item in x.items()}
-        return x
-
     # -- calls -------------------------------------------------------------------------------------------------------
 
     def _add_calls(self, calls: RemainingCalls) -> None:
@@ -239,7 +226,7 @@ class Lowering:
 
     def _add_call(self, call: TracedCall, reads: list[BufferView]) -> None:
         """Add a step that Python runs."""
-        args, kwargs = self._resolved(call.args), self._resolved(call.kwargs)
+        args, kwargs = map_vars((call.args, call.kwargs), self._value)
         form = written_form(call, args, kwargs)
         writes = [self._root(var, LOOSE if form is None else ARENA) for var in call.results]
         self.buffers.extend([value.buffer for value in writes])
@@ -288,7 +275,7 @@ class Lowering:
             offset = viewed.offset + (data_address(array) - start if array.size else 0)
             self.values[var] = self._view(viewed.buffer, offset, array)
         writes = [self.values[var] for var in call.results]
-        args, kwargs = self._resolved(call.args), self._resolved(call.kwargs)
+        args, kwargs = map_vars((call.args, call.kwargs), self._value)
         self.steps.append(PlanStep(call, function, args, kwargs, reads, writes, view=True))
         return True
 

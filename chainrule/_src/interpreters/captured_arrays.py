@@ -142,7 +142,7 @@ class CapturedArrays:
         if array.dtype.char in "efF":
             self.narrow = True
         if native.LOOPS is not None:
-            native.LOOPS.note_memory(array)
+            native.LOOPS.note_new_value(self, array)
         return Var(self._count, array)
 
     def boundaries(self) -> list[int]:
@@ -153,14 +153,10 @@ class CapturedArrays:
         begin = () if self.backward_begin is None else (self.backward_begin,)
         return sorted([*[guard.call_index for guard in self.guards], *begin])
 
-    def release_values(self, now: bool = False) -> None:
-        """Release the memory of values that the program no longer uses, if it has allocated much memory since the last time.
-
-        Args:
-            now: do so if values were released before, even if the program has allocated little memory since.
-        """
+    def release_values(self) -> None:
+        """Release the memory of values that the program no longer uses, at its end. ``new`` does so while it runs."""
         if native.LOOPS is not None:
-            native.LOOPS.release_values(self, now)
+            native.LOOPS.release_values(self)
 
     def var_of(self, array: NumpyArray) -> Var:
         """Return the Var of an array from outside. Views with the same memory key (``M.T`` and ``M.T``) have one Var."""

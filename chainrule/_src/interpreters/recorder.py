@@ -435,7 +435,6 @@ class Recorder(CapturedArrays):
         op_name: str = "",
     ) -> Any:
         """Append a call with its computed results ``parts`` to the trace. Return the results as values of the level."""
-        self.release_values()
         call = _new(TracedCall)
         call.function = function
         call.method = method

@@ -213,7 +213,7 @@ static size_t ufunc_row(PyObject *call, npy_int64 *row) {
 }
 
 typedef struct {
-    PyObject *variables, *others, *find_layout; /* a list of Vars; {Var: its index in the list} of those that `by_number` lacks; EncodedCalls.layout_of */
+    PyObject *variables, *others, *find_layout; /* a list of Vars; {Var: its index in the list} for Vars that `by_number` lacks; EncodedCalls.layout_of */
     Buffer number, layout, address;             /* for each Var */
     npy_int32 *by_number;                       /* the index of a Var with each number below `numbers`; -1 if there is none */
     npy_int64 numbers;
@@ -274,27 +274,40 @@ static npy_int32 index_of(Variables *v, PyObject *var) {
     return index;
 }
 
-/* Append the indices of the Vars in nested containers, in the order of operand_vars() in compiling/encoding.py: -1 error. */
-static int append_indices(Variables *v, PyObject *x, Buffer *found) {
+int visit_vars(PyObject *x, VarCallback visit, void *context) {
     Py_ssize_t i;
-    if (Py_TYPE(x) == var_type) {
-        npy_int32 at = index_of(v, x);
-        return at < 0 ? -1 : append_int(found, at);
-    }
+    if (Py_TYPE(x) == var_type) return visit(x, context);
     if (PyTuple_CheckExact(x) || PyList_CheckExact(x)) {
         for (i = 0; i < PySequence_Fast_GET_SIZE(x); i++) {
-            if (append_indices(v, PySequence_Fast_GET_ITEM(x, i), found) < 0) return -1;
+            if (visit_vars(PySequence_Fast_GET_ITEM(x, i), visit, context) < 0) return -1;
         }
     } else if (PyDict_CheckExact(x)) {
         PyObject *name, *value;
         for (i = 0; PyDict_Next(x, &i, &name, &value);) {
-            if (append_indices(v, value, found) < 0) return -1;
+            if (visit_vars(value, visit, context) < 0) return -1;
         }
     } else if (PySlice_Check(x)) {
         PySliceObject *slice = (PySliceObject *)x;
-        if (append_indices(v, slice->start, found) < 0 || append_indices(v, slice->stop, found) < 0 || append_indices(v, slice->step, found) < 0) return -1;
+        if (visit_vars(slice->start, visit, context) < 0 || visit_vars(slice->stop, visit, context) < 0 || visit_vars(slice->step, visit, context) < 0) return -1;
     }
     return 0;
+}
+
+typedef struct {
+    Variables *variables;
+    Buffer *found;
+} Indices;
+
+static int append_index(PyObject *var, void *context) {
+    Indices *indices = context;
+    npy_int32 at = index_of(indices->variables, var);
+    return at < 0 ? -1 : append_int(indices->found, at);
+}
+
+/* Append the indices of the Vars in nested containers: -1 error. */
+static int append_indices(Variables *v, PyObject *x, Buffer *found) {
+    Indices indices = {v, found};
+    return visit_vars(x, append_index, &indices);
 }
 
 /* The arrays of EncodedCalls while they grow. Forms of ufunc calls are numbered from 0, and others from -1 downwards, until all calls are encoded. */

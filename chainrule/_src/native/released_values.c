@@ -3,7 +3,7 @@
    A trace keeps a Var for each array, and the passes of the compiler read the layout and the address of the array. They read the values of
    inputs, constants and outputs, and of arrays that cross a boundary of the trace (`CapturedArrays.boundaries`). For any other value, an
    array without memory of its own replaces the recorded array. It has the same layout, and an address in reserved address space that no other
-   array of the trace has. Views of the array become views of its replacement. `release_values` does so each time after the program has
+   array of the trace has. Views of the array become views of its replacement. `note_new_value` does so each time after the program has
    allocated some megabytes, so a first call of a loop over large arrays needs little more memory than eager code.
 
    A value is unused if nothing refers to its Var but calls, and nothing refers to its memory but arrays of unused Vars. */
@@ -19,8 +19,8 @@
 #include <malloc.h>
 #endif
 
-enum { REGION_BYTES = 64 << 20, RESERVED_ALIGNMENT = 64 };
-static npy_int64 min_array_bytes = 1024, min_new_bytes = 8 << 20; /* see set_release_sizes */
+enum { REGION_BYTES = 64 << 20, RESERVED_ALIGNMENT = 64, MIN_NEW_BYTES = 8 << 20 };
+static npy_int64 min_array_bytes = 1024, min_new_bytes = MIN_NEW_BYTES; /* see set_release_sizes */
 
 /* ---- reserved address space: reads give zeros */
 
@@ -84,19 +84,18 @@ typedef struct {
     npy_int64 numbers;
     PyObject **candidates; /* computed Vars with large arrays that are not released; owned */
     Py_ssize_t count, capacity;
-    PyObject **outside; /* an open-addressing hash table: the owners of arrays from outside; compared only */
-    size_t outside_count, outside_size;
+    PyObject *outside; /* a set of the addresses of arrays from outside that own memory */
     ReservedMemory *reserved;
 } State;
 
-static npy_int64 new_bytes, next_run = 8 << 20; /* allocated since the last run, and when the next one is due */
+static npy_int64 new_bytes, next_run = MIN_NEW_BYTES; /* allocated since the last run, and when the next one is due */
 static const char *const capsule_name = "chainrule.release_state";
 
 static void clear_state(State *state) {
     while (state->count > 0) Py_DECREF(state->candidates[--state->count]);
     PyMem_Free(state->candidates);
     PyMem_Free(state->uses);
-    PyMem_Free(state->outside);
+    Py_CLEAR(state->outside);
     Py_CLEAR(state->last_call);
     Py_CLEAR(state->reserved);
     memset(state, 0, sizeof *state);
@@ -132,33 +131,21 @@ static PyObject *owner_of(PyObject *array) {
 
 static size_t hash_of(PyObject *x) { return ((size_t)x >> 4) * 0x9E3779B97F4A7C15ull >> 20; }
 
+/* Whether an array from outside owns its memory: 1, 0, -1 error. */
 static int is_from_outside(const State *state, PyObject *owner) {
-    size_t at;
-    if (state->outside_size == 0) return 0;
-    for (at = hash_of(owner) & (state->outside_size - 1); state->outside[at] != NULL && state->outside[at] != owner; at = (at + 1) & (state->outside_size - 1)) {}
-    return state->outside[at] != NULL;
+    PyObject *address = state->outside == NULL ? NULL : PyLong_FromVoidPtr(owner);
+    int found = address == NULL ? (state->outside == NULL ? 0 : -1) : PySet_Contains(state->outside, address);
+    Py_XDECREF(address);
+    return found;
 }
 
 static int add_outside(State *state, PyObject *owner) {
-    size_t at, i;
-    if (is_from_outside(state, owner)) return 0;
-    if (2 * state->outside_count >= state->outside_size) {
-        size_t size = state->outside_size ? 2 * state->outside_size : 64;
-        PyObject **table = PyMem_Calloc(size, sizeof *table);
-        if (table == NULL) return PyErr_NoMemory(), -1;
-        for (i = 0; i < state->outside_size; i++) {
-            if (state->outside[i] == NULL) continue;
-            for (at = hash_of(state->outside[i]) & (size - 1); table[at] != NULL; at = (at + 1) & (size - 1)) {}
-            table[at] = state->outside[i];
-        }
-        PyMem_Free(state->outside);
-        state->outside = table;
-        state->outside_size = size;
-    }
-    for (at = hash_of(owner) & (state->outside_size - 1); state->outside[at] != NULL; at = (at + 1) & (state->outside_size - 1)) {}
-    state->outside[at] = owner;
-    state->outside_count++;
-    return 0;
+    PyObject *address = PyLong_FromVoidPtr(owner);
+    int done = -1;
+    if (state->outside == NULL) state->outside = PySet_New(NULL);
+    if (state->outside != NULL && address != NULL) done = PySet_Add(state->outside, address);
+    Py_XDECREF(address);
+    return done;
 }
 
 /* The array of a Var, or NULL; its number */
@@ -182,42 +169,35 @@ static Uses *uses_of(State *state, PyObject *var) {
     return state->uses + number;
 }
 
-static int note_uses(State *state, PyObject *x, npy_int32 call, int is_kept) {
-    Py_ssize_t i;
-    if (Py_TYPE(x) == var_type) {
-        Uses *uses = uses_of(state, x);
-        if (uses == NULL) return -1;
-        uses->uses++;
-        uses->last = call;
-        uses->is_kept |= is_kept;
-        return uses->first < 0 && array_of_var(x) != NULL ? add_outside(state, owner_of(array_of_var(x))) : 0;
-    }
-    if (PyTuple_CheckExact(x) || PyList_CheckExact(x)) {
-        for (i = 0; i < PySequence_Fast_GET_SIZE(x); i++) {
-            if (note_uses(state, PySequence_Fast_GET_ITEM(x, i), call, is_kept) < 0) return -1;
-        }
-    } else if (PyDict_CheckExact(x)) {
-        PyObject *name, *value;
-        for (i = 0; PyDict_Next(x, &i, &name, &value);) {
-            if (note_uses(state, value, call, is_kept) < 0) return -1;
-        }
-    } else if (PySlice_Check(x)) {
-        PySliceObject *slice = (PySliceObject *)x;
-        if (note_uses(state, slice->start, call, is_kept) < 0 || note_uses(state, slice->stop, call, is_kept) < 0 || note_uses(state, slice->step, call, is_kept) < 0) return -1;
-    }
-    return 0;
+typedef struct {
+    State *state;
+    npy_int32 call;
+    int is_kept;
+} Reader; /* the call that reads a Var */
+
+static int note_use(PyObject *var, void *context) {
+    const Reader *reader = context;
+    Uses *uses = uses_of(reader->state, var);
+    if (uses == NULL) return -1;
+    uses->uses++;
+    uses->last = reader->call;
+    uses->is_kept |= reader->is_kept;
+    return uses->first < 0 && array_of_var(var) != NULL ? add_outside(reader->state, owner_of(array_of_var(var))) : 0;
 }
 
 static int note_result(State *state, PyObject *var, npy_int32 call, int is_kept) {
     Uses *uses = Py_TYPE(var) == var_type ? uses_of(state, var) : NULL;
     PyObject *array, *owner;
+    int outside;
     if (uses == NULL) return -1;
     uses->uses++;
     uses->first = uses->last = call;
     uses->is_kept = is_kept;
     array = array_of_var(var);
     owner = array == NULL ? NULL : owner_of(array);
-    if (owner == NULL || PyArray_NBYTES((PyArrayObject *)owner) < min_array_bytes || is_from_outside(state, owner)) return 0;
+    if (owner == NULL || PyArray_NBYTES((PyArrayObject *)owner) < min_array_bytes) return 0;
+    outside = is_from_outside(state, owner);
+    if (outside != 0) return outside < 0 ? -1 : 0;
     if (state->count == state->capacity) {
         Py_ssize_t capacity = 2 * state->capacity + 64;
         PyObject **candidates = PyMem_Realloc(state->candidates, (size_t)capacity * sizeof *candidates);
@@ -235,11 +215,11 @@ static int note_calls(State *state, PyObject *calls) {
     if (state->done > 0 && (state->done > n || PyList_GET_ITEM(calls, state->done - 1) != state->last_call)) clear_state(state); /* calls were removed */
     for (i = state->done; i < n; i++) {
         PyObject *call = PyList_GET_ITEM(calls, i), *results = SLOT(call, call_results);
-        int is_kept = SLOT(call, call_pure) != Py_True;
+        Reader reader = {state, (npy_int32)i, SLOT(call, call_pure) != Py_True};
         if (results == NULL || !PyTuple_CheckExact(results)) break; /* the call that is being appended */
-        if (note_uses(state, SLOT(call, call_args), (npy_int32)i, is_kept) < 0 || note_uses(state, SLOT(call, call_kwargs), (npy_int32)i, is_kept) < 0) return -1;
+        if (visit_vars(SLOT(call, call_args), note_use, &reader) < 0 || visit_vars(SLOT(call, call_kwargs), note_use, &reader) < 0) return -1;
         for (k = 0; k < PyTuple_GET_SIZE(results); k++) {
-            if (note_result(state, PyTuple_GET_ITEM(results, k), (npy_int32)i, is_kept) < 0) return -1;
+            if (note_result(state, PyTuple_GET_ITEM(results, k), reader.call, reader.is_kept) < 0) return -1;
         }
         state->done = i + 1;
         Py_XSETREF(state->last_call, Py_NewRef(call));
@@ -336,7 +316,7 @@ static int replace(State *state, Memory *memory, PyObject *var) {
     return 1;
 }
 
-/* Release the memory of unused candidates. Remove them, and those that cross a boundary. */
+/* Release the memory of unused candidates. Remove these candidates, and the unused candidates that cross a boundary. */
 static int release_candidates(State *state, const npy_int64 *boundaries, npy_intp n) {
     Memories memories = {NULL, 64};
     Py_ssize_t i, kept = 0;
@@ -388,19 +368,19 @@ ReleaseSizes set_release_sizes(ReleaseSizes sizes) {
     return before;
 }
 
-void note_memory(PyObject *array) {
+/* The bytes that were allocated for a new value: 0 if it is in the memory of another array, or small. */
+static npy_int64 new_memory(PyObject *array) {
     PyObject *owner = PyArray_BASE((PyArrayObject *)array);
     if (owner == NULL) owner = array;
-    else if (!PyArray_Check(owner) || Py_REFCNT(owner) > 1) return; /* the memory of another array */
-    if (PyArray_NBYTES((PyArrayObject *)owner) >= min_array_bytes) new_bytes += PyArray_NBYTES((PyArrayObject *)owner);
+    else if (!PyArray_Check(owner) || Py_REFCNT(owner) > 1) return 0;
+    return PyArray_NBYTES((PyArrayObject *)owner) >= min_array_bytes ? PyArray_NBYTES((PyArrayObject *)owner) : 0;
 }
 
-int release_values(PyObject *recorder, int now) {
+static int release(PyObject *recorder) {
     static PyObject *boundaries_name;
     PyObject *calls, *boundaries, *array = NULL;
     State *state;
     int done = -1;
-    if (new_bytes < next_run && !(now && is_started(recorder))) return 0;
     new_bytes = 0;
     if (boundaries_name == NULL && (boundaries_name = PyUnicode_InternFromString("boundaries")) == NULL) return -1;
     calls = SLOT(recorder, recorder_calls);
@@ -415,8 +395,18 @@ int release_values(PyObject *recorder, int now) {
         Py_DECREF(calls);
     }
     Py_XDECREF(array);
+    return done;
+}
+
+int note_new_value(PyObject *recorder, PyObject *array) {
+    new_bytes += new_memory(array);
+    return new_bytes < next_run ? 0 : release(recorder);
+}
+
+int release_values(PyObject *recorder) {
+    int done = new_bytes < next_run && !is_started(recorder) ? 0 : release(recorder);
 #if defined(__GLIBC__)
-    if (now) malloc_trim(0); /* the plan is about to allocate its own memory */
+    if (is_started(recorder)) malloc_trim(0); /* the plan is about to allocate its own memory */
 #endif
     return done;
 }

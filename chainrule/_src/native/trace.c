@@ -127,7 +127,7 @@ PyObject *array_of_tensor(PyObject *tensor, int mode) {
 static PyObject *new_var(const Recording *r, PyObject *array) {
     PyObject *count = SLOT(r->recorder, slots.count), *number, *var;
     char kind = PyArray_DESCR((PyArrayObject *)array)->type;
-    if (count == NULL) return NULL;
+    if (count == NULL || note_new_value(r->recorder, array) < 0) return NULL;
     number = PyNumber_Add(count, one);
     var = number == NULL ? NULL : var_type->tp_alloc(var_type, 0);
     if (var == NULL) {
@@ -136,7 +136,6 @@ static PyObject *new_var(const Recording *r, PyObject *array) {
     }
     Py_XSETREF(SLOT(r->recorder, slots.count), Py_NewRef(number));
     if (kind == 'e' || kind == 'f' || kind == 'F') Py_XSETREF(SLOT(r->recorder, slots.narrow), Py_NewRef(Py_True));
-    note_memory(array);
     SLOT(var, var_number) = number;
     SLOT(var, var_array) = Py_NewRef(array);
     SLOT(var, var_dtype) = Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array));
@@ -188,7 +187,7 @@ static PyObject *argument(const Recording *r, PyObject *x) {
 PyObject *add_call(const Recording *r, PyObject *function, PyObject *method, PyObject *args, PyObject *kwargs, PyObject *op_name, PyObject *pure) {
     PyObject *calls = SLOT(r->recorder, recorder_calls), *call, *code, *kept = NULL;
     int done;
-    if (args == NULL || kwargs == NULL || calls == NULL || !PyList_CheckExact(calls) || release_values(r->recorder, 0) < 0) {
+    if (args == NULL || kwargs == NULL || calls == NULL || !PyList_CheckExact(calls)) {
         Py_XDECREF(args);
         Py_XDECREF(kwargs);
         return NULL;
@@ -558,17 +557,26 @@ static PyObject *traced_operator(PyObject *module, PyObject *args) {
     return method;
 }
 
-/* release_values(recorder, now): see released_values.c */
-static PyObject *release_recorded_values(PyObject *module, PyObject *args) {
-    PyObject *recorder;
-    int now;
+static int is_recorder(PyObject *x) {
+    if (recorder_type != NULL && PyObject_TypeCheck(x, recorder_type)) return 1;
+    PyErr_SetString(PyExc_TypeError, "expected a recorder");
+    return 0;
+}
+
+/* release_values(recorder): see released_values.c */
+static PyObject *release_recorded_values(PyObject *module, PyObject *recorder) {
     (void)module;
-    if (!PyArg_ParseTuple(args, "Op", &recorder, &now)) return NULL;
-    if (recorder_type == NULL || !PyObject_TypeCheck(recorder, recorder_type)) {
-        PyErr_SetString(PyExc_TypeError, "release_values takes a recorder");
+    return !is_recorder(recorder) || release_values(recorder) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* note_new_value(recorder, array): see released_values.c */
+static PyObject *note_recorded_value(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    (void)module;
+    if (nargs != 2 || !PyArray_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "note_new_value takes (recorder, array)");
         return NULL;
     }
-    return release_values(recorder, now) < 0 ? NULL : Py_NewRef(Py_None);
+    return !is_recorder(args[0]) || note_new_value(args[0], args[1]) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 /* set_release_sizes(array_bytes, bytes) -> the sizes before. Release arrays of at least so many bytes, each time after so many were allocated. */
@@ -579,13 +587,6 @@ static PyObject *set_sizes_of_releases(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "LL", &array_bytes, &bytes)) return NULL;
     before = set_release_sizes((ReleaseSizes){array_bytes, bytes});
     return Py_BuildValue("LL", (long long)before.array_bytes, (long long)before.bytes);
-}
-
-/* note_memory(array): count the memory of a computed array */
-static PyObject *note_recorded_memory(PyObject *module, PyObject *array) {
-    (void)module;
-    if (PyArray_Check(array)) note_memory(array);
-    Py_RETURN_NONE;
 }
 
 /* ---- connect */
@@ -633,9 +634,9 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
 PyMethodDef trace_functions[] = {
     {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Recorder, Traced, Var, TracedCall, ErrorState, names, variable, is_in_try_block, add): set the classes and functions of a trace"},
     {"trace_ufunc", (PyCFunction)(void (*)(void))trace_ufunc, METH_FASTCALL, "trace_ufunc(recorder, ufunc, operands, op_name): call a ufunc on traced values and append the call"},
-    {"release_values", release_recorded_values, METH_VARARGS, "release_values(recorder, now): release the memory of values that the traced program no longer uses"},
+    {"release_values", release_recorded_values, METH_O, "release_values(recorder): release the memory of values that the traced program no longer uses, at its end"},
     {"set_release_sizes", set_sizes_of_releases, METH_VARARGS, "set_release_sizes(array_bytes, bytes) -> the sizes before: release arrays of at least so many bytes, each time after so many were allocated"},
-    {"note_memory", note_recorded_memory, METH_O, "note_memory(array): count the memory of an array that a traced program computes"},
+    {"note_new_value", (PyCFunction)(void (*)(void))note_recorded_value, METH_FASTCALL, "note_new_value(recorder, array): count the memory of a new value, and release values after some megabytes"},
     {"trace_sum", (PyCFunction)(void (*)(void))trace_sum, METH_FASTCALL, "trace_sum(x, y, pass): add two cotangents"},
     {"traced_operator", traced_operator, METH_VARARGS, "traced_operator(python, ufunc, reflected): a binary operator of Traced"},
     {NULL, NULL, 0, NULL},

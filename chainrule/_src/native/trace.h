@@ -48,10 +48,10 @@ PyObject *any_array_of_traced(const Recording *recording, PyObject *x); /* borro
    operands (1 done, 0 Python must do it, -1 error) */
 PyObject *trace_op_value(const Recording *recording, Op *op, PyObject *const *arrays, PyObject *const *operands, int n, int one_step);
 int trace_op_rules(const Recording *recording, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
-/* released_values.c: count the memory of a computed array; release values that the program no longer uses, if much memory was allocated since
-   the last time, or `now` if some were released before: -1 error */
-void note_memory(PyObject *array);
-int release_values(PyObject *recorder, int now);
+/* released_values.c: count the memory of a new value, and release values that the program no longer uses if much memory was allocated since the
+   last time; release them at the end of a trace: -1 error */
+int note_new_value(PyObject *recorder, PyObject *array);
+int release_values(PyObject *recorder);
 typedef struct {
     npy_int64 array_bytes, bytes; /* release arrays of at least so many bytes, each time after so many were allocated */
 } ReleaseSizes;
@@ -66,6 +66,10 @@ extern Py_ssize_t call_function, call_method, call_args, call_kwargs, call_resul
 extern Py_ssize_t recorder_calls, recorder_release_state;
 extern PyObject *method_name; /* "__call__" */
 extern PyTypeObject *step_type; /* interpreters/templates.py: TemplateStep */
+
+/* passes.c: call a function for each Var in nested containers, in the order of operand_vars() in compiling/encoding.py: -1 error */
+typedef int (*VarCallback)(PyObject *var, void *context);
+int visit_vars(PyObject *x, VarCallback visit, void *context);
 
 extern PyMethodDef trace_functions[], template_functions[], pass_functions[];
 
