@@ -180,6 +180,7 @@ def test_same_bits_of_backward_passes() -> None:
         assert grads[0].tobytes() == grads[1].tobytes()
 
 
+@needs_extension
 @pytest.mark.parametrize(
     "function", [*PROGRAMS, with_draws, cr.grad(diffused)], ids=lambda f: getattr(f, "__name__", "gradient")
 )
