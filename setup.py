@@ -50,6 +50,8 @@ SOURCES = [
     "trace.c",
     "templates.c",
     "traced_operations.c",
+    "rows.c",
+    "call_list.c",
     "passes.c",
     "released_values.c",
 ]
@@ -58,7 +60,7 @@ UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]
 loops = Extension(
     "chainrule._src.native._loops",
     sources=[f"chainrule/_src/native/{name}" for name in SOURCES],
-    depends=[f"chainrule/_src/native/{name}.h" for name in ("loops", "runner", "eager", "trace")],
+    depends=[f"chainrule/_src/native/{name}.h" for name in ("loops", "runner", "eager", "trace", "rows", "call_list")],
     include_dirs=[np.get_include()],
     extra_compile_args=["/O2"] if sys.platform == "win32" else [*UNIX, "-pthread"],
     extra_link_args=[] if sys.platform == "win32" else ["-pthread"],

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fuzz.comparing import compare
-from fuzz.compiled import releasing
+from fuzz.compiled import packing
 
 import chainrule as cr
 from chainrule._src import native
@@ -44,7 +44,7 @@ def peak_bytes(call: Callable[[], object]) -> int:
 def test_first_call_needs_little_more_memory_than_eager(function: Any) -> None:
     eager = peak_bytes(lambda: function(X))
     cr.compile(cr.grad(diffused))(X[:100])  # imports modules, and fills caches
-    with releasing(1024, 1 << 20):
+    with packing(1024, 1 << 20):
         first = peak_bytes(lambda: cr.compile(function)(X))
     assert first < 2.5 * eager + (8 << 20)
 
@@ -62,7 +62,7 @@ def test_values_are_kept_below_the_threshold_and_released_above_it() -> None:
             counts.append(sum([not is_released(var.array) for call in calls for var in call.results]))
             return x
 
-        with releasing(1024, 4096):
+        with packing(1024, 4096):
             cr.compile(f, pure=True)(np.linspace(0.0, 1.0, size))
         return counts[0]
 
@@ -132,7 +132,7 @@ PROGRAMS = [parts, with_reads, with_constants, with_python_steps, with_broadcast
 
 @pytest.fixture(params=[(1, 1), (16, 200)], ids=["at once", "later"])
 def sizes(request: Any) -> Iterator[None]:
-    with releasing(*request.param):
+    with packing(*request.param):
         yield
 
 
@@ -189,7 +189,7 @@ def test_same_plan(function: Any) -> None:
     x = np.linspace(0.1, 1.3, 8)
     plans = []
     for array_bytes in (1, 1 << 40):
-        with releasing(array_bytes, 1):
+        with packing(array_bytes, 1):
             plans.append(re.sub(r" at [\d,]+ *", " ", str(cr.compile(function).plan(x))))  # without offsets
     assert plans[0] == plans[1]
     assert "native loop" in plans[0]

@@ -57,7 +57,7 @@ def against_eager(program: list[Statement]) -> Outcome:
         if len(first) == 1:
             calls += [{name: x[:1]} for name, x in first.items() if isinstance(x, np.ndarray) and x.ndim]
         # in half of the programs, recorded values are released as soon as possible
-        with releasing(1, 1) if rng.random() < 0.5 else contextlib.nullcontext():
+        with packing(1, 1) if rng.random() < 0.5 else contextlib.nullcontext():
             found = compare(function, *[(call,) for call in calls])
     if not found:
         return Outcome([Statement("program", text)], [])
@@ -68,16 +68,16 @@ def against_eager(program: list[Statement]) -> Outcome:
 
 
 @contextlib.contextmanager
-def releasing(array_bytes: int, every_bytes: int) -> Iterator[None]:
-    """While tracing, release recorded values of at least ``array_bytes``, each time after ``every_bytes`` were allocated."""
+def packing(calls: int, nbytes: int) -> Iterator[None]:
+    """While tracing, pack calls each time after so many were appended, or so many bytes allocated."""
     if native.LOOPS is None:
         yield
         return
-    before = native.LOOPS.set_release_sizes(array_bytes, every_bytes)
+    before = native.LOOPS.set_pack_sizes(calls, nbytes)
     try:
         yield
     finally:
-        native.LOOPS.set_release_sizes(*before)
+        native.LOOPS.set_pack_sizes(*before)
 
 
 def _function(program: list[Statement]) -> Any:

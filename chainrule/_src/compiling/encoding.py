@@ -1,6 +1,6 @@
 """The calls of a trace as integer arrays, which the first passes read instead of objects.
 
-``tree`` encodes the calls of each segment, in C with the extension (``native/passes.c``). ``fingerprints``, ``simplify`` and ``trace``
+``tree`` encodes the calls of each segment, in C with the extension (``native/call_list.c``). ``fingerprints``, ``simplify`` and ``trace``
 take the arrays.
 
 Each array of the program has an index. Calls have the same *form* if function and arguments are equal, apart from arrays: such calls
@@ -9,8 +9,9 @@ compute equal results from equal operands. Calls have the same *signature* if fo
 
 from __future__ import annotations
 
+import bisect
 import functools
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,7 @@ import numpy as np
 from chainrule._src import native
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.layout import data_address, memory_span
-from chainrule._src.interpreters.trace_types import (
-    PrimitiveFunction,
-    TracedCall,
-    Var,
-    argument_key,
-    collect_instances,
-)
+from chainrule._src.interpreters.trace_types import CallRange, Forms, TracedCall, Var, collect_instances
 
 #: flags of a call
 PURE, KEPT = 1, 2
@@ -47,31 +42,22 @@ class EncodedCalls:
         hashes: hashes of the last forms, which are those of ufunc calls that C encoded.
     """
 
-    def __init__(self, calls: list[TracedCall]) -> None:
+    def __init__(self, calls: Sequence[TracedCall]) -> None:
         self.calls = calls
-        self.layouts: dict[Any, int] = {}
-        self._forms: dict[Any, int] = {}
-        self._form_count = 0
-        encode = _encode_calls if native.LOOPS is None else native.LOOPS.encode_calls
-        self.variables: list[Var]
+        self.variables: Any
+        self._by_number: NumpyArray | None = None
+        if type(calls) is CallRange:
+            slots, *arrays = calls.encode()
+            self.variables, self.layouts = Variables(calls.calls, slots), calls.calls.layouts
+        else:
+            self.calls, self.layouts = list(calls), {}
+            encode = _encode_calls if native.LOOPS is None else native.LOOPS.encode_calls
+            self.variables, *arrays, self._by_number = encode(self.calls, Forms(), self.layouts)
+        self.layouts: dict[Any, int]
         (
-            self.variables, self.number, self.layout, self.address, self.starts, self.operands, self.result_starts,
-            self.results, self.form, self.signature, self.flags, self.first, self.first_of_form, self.hashes, self._by_number,
-        ) = encode(calls, self._form_of, self.layout_of)  # fmt: skip
-        self._forms.clear()
-
-    def _form_of(self, call: TracedCall) -> int:
-        """Return the form of a call. A call whose arguments have no hash has a form of its own."""
-        function = call.function
-        try:
-            if type(function) is PrimitiveFunction:
-                function = function.prim, argument_key(function.params, type)
-            key = function, call.method, argument_key(call.args, type), argument_key(call.kwargs, type)
-            form = self._forms.setdefault(key, self._form_count)
-        except TypeError:
-            form = self._form_count
-        self._form_count += form == self._form_count
-        return form
+            self.number, self.layout, self.address, self.starts, self.operands, self.result_starts,
+            self.results, self.form, self.signature, self.flags, self.first, self.first_of_form, self.hashes,
+        ) = arrays  # fmt: skip
 
     def layout_of(self, array: NumpyArray) -> int:
         """Return the index of the layout of an array."""
@@ -79,6 +65,9 @@ class EncodedCalls:
 
     def find(self, var: Var) -> int | None:
         """Return the index of a Var among ``variables``, or None."""
+        if self._by_number is None:
+            at = self.variables.find(var)
+            return self._index.get(var) if at is None else at
         if 0 <= var.number < len(self._by_number):
             at = int(self._by_number[var.number])
             if at >= 0 and self.variables[at] is var:
@@ -87,7 +76,9 @@ class EncodedCalls:
 
     @functools.cached_property
     def _index(self) -> dict[Var, int]:
-        """The index of each Var, for Vars that ``_by_number`` does not have: it has one for each number at the time of encoding."""
+        """The indices of Vars that were added, or that ``_by_number`` does not have: it has one for each number at the time of encoding."""
+        if self._by_number is None:
+            return {}
         return dict(zip(self.variables, range(len(self.variables)), strict=True))
 
     def add(self, variables: Iterable[Var]) -> None:
@@ -139,6 +130,43 @@ class EncodedCalls:
         return {self.variables[k].number: self.variables[k] for k in found.tolist()}
 
 
+class Variables:
+    """The Vars of packed calls: a list whose items are made on demand.
+
+    Args:
+        calls: the ``CallList`` of the trace.
+        slots: the slot of each Var in it.
+    """
+
+    def __init__(self, calls: Any, slots: NumpyArray) -> None:
+        self._calls, self._slots = calls, slots
+        self._added: list[Var] = []
+
+    def __len__(self) -> int:
+        return len(self._slots) + len(self._added)
+
+    def __getitem__(self, i: int) -> Var:
+        found: Var = self._calls.variable(int(self._slots[i])) if i < len(self._slots) else self._added[i - len(self._slots)]
+        return found
+
+    def __iadd__(self, variables: list[Var]) -> Variables:
+        self._added += variables
+        return self
+
+    def find(self, var: Var) -> int | None:
+        """Return the index of a Var of the calls, or None."""
+        order, by_slot = self._sorted
+        slot = self._calls.find(var)
+        at = bisect.bisect_left(by_slot, slot)
+        return order[at] if at < len(by_slot) and by_slot[at] == slot else None
+
+    @functools.cached_property
+    def _sorted(self) -> tuple[memoryview, memoryview]:
+        """The indices of the Vars in the order of their slots, and these slots."""
+        order = np.argsort(self._slots, kind="stable")
+        return order.data, self._slots[order].data
+
+
 def operand_vars(call: TracedCall) -> list[Var]:
     """Return the Vars among the arguments of a call, with repetitions."""
     found: list[Var] = []
@@ -147,8 +175,8 @@ def operand_vars(call: TracedCall) -> list[Var]:
     return found
 
 
-def _encode_calls(calls: list[TracedCall], form_of: Any, layout_of: Any) -> tuple[Any, ...]:
-    """Return the attributes of EncodedCalls, as ``encode_calls`` in ``native/passes.c``."""
+def _encode_calls(calls: list[TracedCall], form_of: Any, layout_indices: dict[Any, int]) -> tuple[Any, ...]:
+    """Return the attributes of EncodedCalls, as ``encode_calls`` in ``native/call_list.c``."""
     index: dict[Var, int] = {}
     signatures: dict[Any, int] = {}
     layouts: list[int] = []
@@ -159,15 +187,17 @@ def _encode_calls(calls: list[TracedCall], form_of: Any, layout_of: Any) -> tupl
         for var in (*used, *call.results):
             if var not in index:
                 index[var] = len(index)
-                layouts.append(-1 if var.array is None else layout_of(var.array))
+                x = var.array
+                key = None if x is None else (x.shape, x.strides, x.dtype)
+                layouts.append(-1 if key is None else layout_indices.setdefault(key, len(layout_indices)))
         form = form_of(call)
         if form == len(first_of_form):
             first_of_form.append(i)
-        key = form, *[layouts[index[var]] for var in (*used, *call.results)]
-        if signatures.setdefault(key, len(signatures)) == len(first):
+        signature = form, *[layouts[index[var]] for var in (*used, *call.results)]
+        if signatures.setdefault(signature, len(signatures)) == len(first):
             first.append(i)
         forms.append(form)
-        encoded.append(signatures[key])
+        encoded.append(signatures[signature])
         operands += [index[var] for var in used]
         results += [index[var] for var in call.results]
         starts.append(len(operands))

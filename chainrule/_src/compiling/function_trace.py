@@ -31,7 +31,7 @@ from chainrule._src.compiling.guards.watch import StateWatch, TypeWatch
 from chainrule._src.compiling.policy import ReplaySpeed
 from chainrule._src.interpreters.captured_arrays import Lifted, hook_keys
 from chainrule._src.interpreters.recorder import Recorder
-from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueGuard, Var
+from chainrule._src.interpreters.trace_types import CallRange, TracedCall, Unrecordable, ValueGuard, Var, calls_between
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.messages.errors import GRADIENT
 from chainrule._src.messages.message_parts import counted
@@ -194,13 +194,13 @@ class Backward:
         self.takes_repeated = True
 
     @property
-    def calls(self) -> list[TracedCall]:
+    def calls(self) -> Sequence[TracedCall]:
         """The calls, until they are planned."""
         return [] if self.encoded is None else self.encoded.calls
 
     def set_plan(self, plan: ExecutionPlan) -> None:
         """Set the plan, and release the calls that it was made from."""
-        for var in (*self.residuals, *self.cotangents, *[var for call in self.calls for var in call.results]):
+        for var in (*self.residuals, *self.cotangents, *_results_of(self.calls)):
             var.drop_array()
         self.plan, self.encoded = plan, None
 
@@ -233,7 +233,7 @@ class FunctionTrace:
         self.proven = False
         self.runs = self.nbytes = 0
         self.speed = ReplaySpeed()
-        self.calls: list[TracedCall] = []
+        self.calls: Sequence[TracedCall] = []
         self.count = 0
         self.guards: list[ValueGuard] = []
         self.reads: list[bytes] = []
@@ -271,16 +271,26 @@ class FunctionTrace:
         kept = set(self.constants)
         if self.backward is not None:
             kept |= {*self.backward.residuals, *self.backward.cotangents}
-            kept |= {var for call in self.backward.calls for var in call.results}
+            kept |= set(_results_of(self.backward.calls))
         results: Iterable[Var] = ()
         if native.LOOPS is None:
-            results = [var for call in self.calls for var in call.results]
+            results = _results_of(self.calls)
         else:
-            native.LOOPS.drop_results(self.calls, kept)
+            native.LOOPS.drop_results(_calls_or_results(self.calls), kept)
         for var in (*self.sources, *results):
             if var not in kept:
                 var.drop_array()
         self.count, self.calls = len(self.calls) or self.count, []
+
+
+def _results_of(calls: Sequence[TracedCall]) -> list[Var]:
+    """Return the results of calls, without those that were released."""
+    return calls.live_results() if type(calls) is CallRange else [var for call in calls for var in call.results]
+
+
+def _calls_or_results(calls: Sequence[TracedCall]) -> list[Any]:
+    """Return the calls, or the results of packed calls, as the functions of ``native/passes.c`` take them."""
+    return calls.live_results() if type(calls) is CallRange else list(calls)
 
 
 def trace_function(
@@ -395,20 +405,17 @@ def _trace_in_level(
             raise Unrecordable("it changes the history, or requires_grad, of a captured tensor")
         recorder.check_arrays()
     trace.ignored, trace.handled = frozenset(recorder.ignored), frozenset(recorder.handled)
-    trace.calls, trace.guards, trace.generator_states = (
-        recorder.calls[:forward],
-        recorder.guards,
-        recorder.generator_states,
-    )
+    trace.guards, trace.generator_states = recorder.guards, recorder.generator_states
     trace.reads = [guard.var.array.tobytes() for guard in trace.guards]
     trace.effects = [*[NewGrad(leaf, var) for leaf, var in grads], *assigned]
     trace.states = _state_guards(recorder, arguments, lifted, [leaf for leaf, _ in grads])
     del args, kwargs, result, outputs
     arguments.release()
-    recorder.release_values()
+    recorder.pack_calls()
+    trace.calls = calls_between(recorder.calls, 0, forward)
     _find_sources(trace, recorder, arguments, lifted, watch)
     if trace.backward is not None:
-        _find_residuals(trace, trace.backward, recorder.calls[forward:])
+        _find_residuals(trace, trace.backward, calls_between(recorder.calls, forward, len(recorder.calls)))
     reassigned = {id(effect.tensor) for effect in assigned}
     own = {entry.var for entry in lifted if entry.var is not None and id(entry.ref()) in reassigned}
     trace.writes = [
@@ -631,7 +638,7 @@ def _takes_repeated(call: TracedCall) -> bool:
     return function is np.matmul and all([len(var.shape) == 2 for var in operand_vars(call)])
 
 
-def _find_residuals(trace: FunctionTrace, backward: Backward, calls: list[TracedCall]) -> None:
+def _find_residuals(trace: FunctionTrace, backward: Backward, calls: Sequence[TracedCall]) -> None:
     """Set the calls of the backward pass, and the arrays of the forward pass that these read."""
     backward.encoded = encoded = EncodedCalls(calls)
     backward.fingerprint = Fingerprint(encoded)
@@ -708,7 +715,8 @@ def _references_of(recorder: Recorder, noted: list[NumpyArray]) -> list[NumpyArr
     if native.LOOPS is None:
         results = [var for call in recorder.calls for var in call.results]
     else:
-        results = native.LOOPS.results_in_memory(recorder.calls, np.array(sorted(ids), np.int64))
+        calls = calls_between(recorder.calls, 0, len(recorder.calls))
+        results = native.LOOPS.results_in_memory(_calls_or_results(calls), np.array(sorted(ids), np.int64))
     shared = [var for var in dict.fromkeys(results) if id(var.array) in ids or id(owner(var.array)) in ids]
     return [*outside, *[var.array for var in shared if var not in roots]]
 

@@ -270,9 +270,10 @@ def _residuals_of_body(
     It repeats calls that return views, and calls with the same results in all iterations.
     """
     assert trace.backward is not None
+    calls = list(trace.calls)
     makers: dict[Var, tuple[TracedCall, list[Var]]] = {}
     same = {var for var, at in position.items() if at >= first} | set(trace.constants)
-    for call in trace.calls:
+    for call in calls:
         used = operand_vars(call)
         alike = call.pure and same.issuperset(used)
         if alike:
@@ -290,7 +291,7 @@ def _residuals_of_body(
             todo += used
         elif var not in trace.constants:
             needed[var] = None
-    return [call for call in trace.calls if id(call) in repeated], list(needed)
+    return [call for call in calls if id(call) in repeated], list(needed)
 
 
 def _is_view(results: tuple[Var, ...], of: Var) -> bool:

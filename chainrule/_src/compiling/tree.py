@@ -24,7 +24,7 @@ from chainrule._src.compiling.memory_use import reachable_nbytes
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.value_checks import ValueCheck, ValueDiffers, is_checked_in_plan, reads_up_to, with_checks
 from chainrule._src.interpreters.same_bits import same_bits
-from chainrule._src.interpreters.trace_types import Program, TracedCall, ValueGuard, Var
+from chainrule._src.interpreters.trace_types import Program, TracedCall, ValueGuard, Var, results_by_number
 from chainrule._src.messages.source_locations import Where
 
 ndarray = np.ndarray
@@ -374,8 +374,6 @@ def _number_alike(trace: FunctionTrace, sources: dict[int, object]) -> None:
 
     An array that two traces met in different branches may have two numbers.
     """
-    every = [*trace.sources, *trace.constants, *[var for call in trace.calls for var in call.results]]
-    numbered = {var.number: var for var in every}
     new_numbers = {
         var: next(
             (-number for number, other in sources.items() if _same_source(other, source)),
@@ -384,6 +382,8 @@ def _number_alike(trace: FunctionTrace, sources: dict[int, object]) -> None:
         for var, source in trace.sources.items()
         if not _same_source(sources.get(-var.number), source)
     }
+    numbered = {var.number: var for var in (*trace.sources, *trace.constants)}
+    numbered |= results_by_number(trace.calls, set(new_numbers.values()))
     for var, number in new_numbers.items():
         other = numbered.get(number)
         if other is not None and other not in new_numbers:

@@ -10,6 +10,7 @@ so ``loop_detection`` finds them. A run ends at the first value that differs.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,7 +93,7 @@ def check_value(value: NumpyArray, expected: NumpyArray, ordinal: NumpyArray) ->
 
 
 def with_checks(
-    calls: list[TracedCall], checks: list[ValueCheck], shift: int, variables: dict[int, Var]
+    calls: Sequence[TracedCall], checks: list[ValueCheck], shift: int, variables: dict[int, Var]
 ) -> tuple[list[TracedCall], list[Var]]:
     """Insert the calls of checks between the calls of a segment. Return all calls, and the constants that the checks read.
 
@@ -114,7 +115,7 @@ def with_checks(
         call = new_call(check_value, "", (var, *others), (Var(-1, np.array(True)),))
         call.op_name, call.code, call.lasti, call.kept = "check", check.code, check.lasti, True
         found.append(call)
-    return found + calls[begin:], constants
+    return [*found, *calls[begin:]], constants
 
 
 def lower_check(loops: CallLoops, call: TracedCall) -> None:

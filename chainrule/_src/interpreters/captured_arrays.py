@@ -16,7 +16,7 @@ import numpy as np
 from chainrule._src import native
 from chainrule._src.arrays.any_array import overlaps_itself, with_strides
 from chainrule._src.arrays.types import AnyArray, NumpyArray
-from chainrule._src.interpreters.trace_types import TracedCall, Unrecordable, ValueGuard, Var
+from chainrule._src.interpreters.trace_types import Forms, Unrecordable, ValueGuard, Var
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.tape.inplace import edge_through, has_function_step, replay_view
 from chainrule._src.tape.node import Leaf
@@ -98,7 +98,6 @@ class CapturedArrays:
         "__dict__",
         "__weakref__",
         "_count",
-        "_release_state",
         "boxed",
         "calls",
         "holders",
@@ -109,7 +108,7 @@ class CapturedArrays:
 
     def __init__(self) -> None:
         self.level: Any = None
-        self.calls: list[TracedCall] = []
+        self.calls: Any = [] if native.LOOPS is None else native.LOOPS.CallList(Forms())
         self.guards: list[ValueGuard] = []
         self.arrays: dict[int, Var] = {}
         self.views: dict[Any, Var] = {}
@@ -134,7 +133,6 @@ class CapturedArrays:
         self.elements: dict[Var, Any] = {}
         self.overwritten: dict[int, Any] = {}
         self._count = 0
-        self._release_state: Any = None  # of native/released_values.c
         self.backward_begin: int | None = None
 
     def new(self, array: NumpyArray) -> Var:
@@ -153,10 +151,10 @@ class CapturedArrays:
         begin = () if self.backward_begin is None else (self.backward_begin,)
         return sorted([*[guard.call_index for guard in self.guards], *begin])
 
-    def release_values(self) -> None:
-        """Release the memory of values that the program no longer uses, at its end. ``new`` does so while it runs."""
+    def pack_calls(self) -> None:
+        """Pack the calls of a long trace, at its end. ``new`` does so while it runs (see ``native/call_list.c``)."""
         if native.LOOPS is not None:
-            native.LOOPS.release_values(self)
+            native.LOOPS.pack_calls(self)
 
     def var_of(self, array: NumpyArray) -> Var:
         """Return the Var of an array from outside. Views with the same memory key (``M.T`` and ``M.T``) have one Var."""
@@ -227,7 +225,6 @@ class CapturedArrays:
         """Drop the trace: values of the level may keep the recorder alive."""
         self.calls, self.guards, self.arrays, self.checksums, self.exported_arrays = [], [], {}, [], []
         self.views, self.bases, self.parts = {}, {}, {}
-        self._release_state = None
 
     def check_arrays(self) -> None:
         """Raise if code that is not recorded has written into an input of the program."""

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
 
@@ -86,6 +86,85 @@ def new_call(function: AnyFunction, method: str, args: tuple[Any, ...], results:
     return call
 
 
+class CallRange(Sequence[TracedCall]):
+    """Packed calls of a trace (see ``native/call_list.c``). Each access makes a new TracedCall.
+
+    Attributes:
+        calls: the ``CallList`` that has them; begin, end: the range of the calls in it.
+    """
+
+    __slots__ = ("begin", "calls", "end")
+
+    def __init__(self, calls: Any, begin: int, end: int) -> None:
+        self.calls, self.begin, self.end = calls, begin, end
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    @overload
+    def __getitem__(self, at: int) -> TracedCall: ...
+    @overload
+    def __getitem__(self, at: slice) -> CallRange: ...
+    def __getitem__(self, at: int | slice) -> TracedCall | CallRange:
+        if isinstance(at, slice):
+            begin, end, _ = at.indices(len(self))
+            return CallRange(self.calls, self.begin + begin, self.begin + max(begin, end))
+        found: TracedCall = self.calls[range(self.begin, self.end)[at]]
+        return found
+
+    def __iter__(self) -> Iterator[TracedCall]:
+        return map(self.calls.__getitem__, range(self.begin, self.end))
+
+    def encode(self) -> tuple[Any, ...]:
+        """Return the slots of the Vars, then the attributes of ``EncodedCalls``."""
+        encoded: tuple[Any, ...] = self.calls.encode(self.begin, self.end)
+        return encoded
+
+    def live_results(self) -> list[Var]:
+        """Return the results whose Vars exist. The values of all others are released."""
+        found: list[Var] = self.calls.live_results(self.begin, self.end)
+        return found
+
+    def result(self, number: int) -> Var | None:
+        """Return the result with a number, or None."""
+        found: Var | None = self.calls.result_with_number(number, self.begin, self.end)
+        return found
+
+
+def calls_between(calls: Any, begin: int, end: int) -> Sequence[TracedCall]:
+    """Return some calls of a recorder: a CallRange if all of its calls are packed, else a list."""
+    is_packed = type(calls) is not list and 0 < calls.packed() == len(calls)
+    return CallRange(calls, begin, end) if is_packed else calls[begin:end]
+
+
+def results_by_number(calls: Sequence[TracedCall], numbers: Collection[int]) -> dict[int, Var]:
+    """Return the results of calls that have some numbers, by number."""
+    if type(calls) is CallRange:
+        return {number: var for number in numbers if (var := calls.result(number)) is not None}
+    return {var.number: var for call in calls for var in call.results if var.number in numbers}
+
+
+class Forms:
+    """Numbers the *forms* of calls: function and arguments without arrays. Calls of one form compute equal results from equal operands."""
+
+    def __init__(self) -> None:
+        self._forms: dict[Any, int] = {}
+        self._count = 0
+
+    def __call__(self, call: TracedCall) -> int:
+        """Return the form of a call. A call whose arguments have no hash has a form of its own."""
+        function = call.function
+        try:
+            if type(function) is PrimitiveFunction:
+                function = function.prim, argument_key(function.params, type)
+            key = function, call.method, argument_key(call.args, type), argument_key(call.kwargs, type)
+            form = self._forms.setdefault(key, self._count)
+        except TypeError:
+            form = self._count
+        self._count += form == self._count
+        return form
+
+
 class Program(NamedTuple):
     """The program that a plan compiles.
 
@@ -99,7 +178,7 @@ class Program(NamedTuple):
 
     inputs: list[Var]
     constants: list[Var]
-    calls: list[TracedCall]
+    calls: Sequence[TracedCall]
     outputs: list[Var]
     writes: list[tuple[Var, Var]]
 

@@ -54,7 +54,8 @@ class TermPlan:
                 outputs.append(vals.var)
             self._numbers.append(index_of[vals.var])
         used: list[Var] = []
-        for call in recorder.calls:
+        calls = list(recorder.calls)
+        for call in calls:
             call.code = None  # may contain the code of the function, which the plan must not keep alive
             collect_instances((call.args, call.kwargs), Var, used)
         read = set(used)
@@ -62,7 +63,7 @@ class TermPlan:
         known = set(inputs)
         constants = [var for var in recorder.roots() if var not in known]
         _check_constants(constants, inputs)
-        program = Program([inputs[k] for k in self._inputs], constants, recorder.calls, outputs, [])
+        program = Program([inputs[k] for k in self._inputs], constants, calls, outputs, [])
         self._plan = ExecutionPlan(program) if outputs else None
         self.patterns: dict[Any, EntryPattern] = {}
         self.last_use = 0

@@ -1,13 +1,10 @@
-/* Passes over a trace: its calls as integer arrays, and the elimination of unused and of equal calls on these arrays.
+/* Passes over the integer arrays of a trace: the elimination of unused and of equal calls, and the distances between equal calls.
 
-   compiling/encoding.py and compiling/simplify.py have the same passes in Python, which run without the extension. Those are the reference. */
+   compiling/simplify.py has the same passes in Python, which run without the extension. Those are the reference. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
-#include "trace.h"
-
-enum { MAX_UFUNC_ARGS = 3 };
-enum { PURE = 1, KEPT = 2 }; /* flags of a call, as in compiling/encoding.py */
+#include "call_list.h"
 
 /* The items of a contiguous array of a type; NULL with an error */
 static void *items_of(PyObject *x, int type) {
@@ -33,15 +30,19 @@ static int is_among(PyObject *addresses, PyObject *array) {
     return 0;
 }
 
-/* The next two functions pass the results of calls to this type of function: -1 error */
+/* The next two functions pass results of calls to this type of function: -1 error. They take a list of calls, or of results. */
 typedef int (*VisitVar)(PyObject *var, PyObject *one, PyObject *other);
 
 static int visit_results(PyObject *calls, VisitVar visit, PyObject *one, PyObject *other) {
     Py_ssize_t i, k;
     for (i = 0; i < PyList_GET_SIZE(calls); i++) {
         PyObject *call = PyList_GET_ITEM(calls, i), *results = Py_TYPE(call) == call_type ? SLOT(call, call_results) : NULL;
+        if (Py_TYPE(call) == var_type) {
+            if (visit(call, one, other) < 0) return -1;
+            continue;
+        }
         if (results == NULL || !PyTuple_CheckExact(results)) {
-            PyErr_SetString(PyExc_TypeError, "expected a list of TracedCalls");
+            PyErr_SetString(PyExc_TypeError, "expected a list of TracedCalls, or of Vars");
             return -1;
         }
         for (k = 0; k < PyTuple_GET_SIZE(results); k++) {
@@ -56,7 +57,7 @@ static int append_if_among(PyObject *var, PyObject *addresses, PyObject *found) 
     return array != NULL && is_among(addresses, array) ? PyList_Append(found, var) : 0;
 }
 
-/* results_in_memory(calls, ids) -> the results whose memory may belong to an array with one of the sorted ids */
+/* results_in_memory(calls_or_results, ids) -> the results whose memory may belong to an array with one of the sorted ids */
 static PyObject *results_in_memory(PyObject *module, PyObject *args) {
     PyObject *calls, *ids, *found;
     (void)module;
@@ -73,355 +74,12 @@ static int drop_var_array(PyObject *var, PyObject *kept, PyObject *unused) {
     return keep < 0 ? -1 : 0;
 }
 
-/* drop_results(calls, kept): drop the values of the results, except of the Vars in a set */
+/* drop_results(calls_or_results, kept): drop the values of the results, except of the Vars in a set */
 static PyObject *drop_results(PyObject *module, PyObject *args) {
     PyObject *calls, *kept;
     (void)module;
     if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &calls, &PySet_Type, &kept)) return NULL;
     return visit_results(calls, drop_var_array, kept, NULL) < 0 ? NULL : Py_NewRef(Py_None);
-}
-
-/* ---- arrays of integers */
-
-typedef struct {
-    char *bytes;
-    size_t length, room;
-} Buffer;
-
-static int append_bytes(Buffer *buffer, const void *item, size_t size) {
-    if (buffer->length + size > buffer->room) {
-        size_t room = 2 * buffer->room + 64 * size;
-        char *bytes = PyMem_Realloc(buffer->bytes, room);
-        if (bytes == NULL) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        buffer->bytes = bytes;
-        buffer->room = room;
-    }
-    memcpy(buffer->bytes + buffer->length, item, size);
-    buffer->length += size;
-    return 0;
-}
-
-static int append_int(Buffer *buffer, npy_int32 item) { return append_bytes(buffer, &item, sizeof item); }
-static int append_long(Buffer *buffer, npy_int64 item) { return append_bytes(buffer, &item, sizeof item); }
-static npy_int32 *ints(const Buffer *buffer) { return (npy_int32 *)buffer->bytes; }
-static npy_intp count_ints(const Buffer *buffer) { return (npy_intp)(buffer->length / sizeof(npy_int32)); }
-
-static PyObject *to_numpy(const Buffer *buffer, int type, size_t itemsize) {
-    npy_intp n = (npy_intp)(buffer->length / itemsize);
-    PyObject *array = PyArray_SimpleNew(1, &n, type);
-    if (array != NULL && n > 0) memcpy(PyArray_DATA((PyArrayObject *)array), buffer->bytes, buffer->length);
-    return array;
-}
-
-static PyObject *int_array(const Buffer *buffer) { return to_numpy(buffer, NPY_INT32, sizeof(npy_int32)); }
-
-/* Distinct rows of integers, numbered in order of first occurrence */
-typedef struct {
-    Buffer words, ends, hashes; /* the integers of all rows; the end of each row among them; the hash of each row */
-    npy_int32 *table;           /* open addressing: numbers of rows, -1 where free */
-    size_t size;
-    npy_int32 count;
-} Rows;
-
-static void free_rows(Rows *rows) {
-    PyMem_Free(rows->words.bytes);
-    PyMem_Free(rows->ends.bytes);
-    PyMem_Free(rows->hashes.bytes);
-    PyMem_Free(rows->table);
-}
-
-static unsigned long long mixed(unsigned long long hash, unsigned long long part) {
-    hash = (hash ^ part) * 0x9E3779B97F4A7C15ull; /* as in splitmix64 */
-    return hash ^ hash >> 29;
-}
-
-static unsigned long long hash_of_row(const Rows *rows, npy_int32 i) { return ((unsigned long long *)rows->hashes.bytes)[i]; }
-
-static int grow_table(Rows *rows) {
-    size_t size = rows->size ? 2 * rows->size : 256, at;
-    npy_int32 i, *table = PyMem_Malloc(size * sizeof *table);
-    if (table == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    memset(table, 0xFF, size * sizeof *table);
-    for (i = 0; i < rows->count; i++) {
-        for (at = (size_t)hash_of_row(rows, i) & (size - 1); table[at] >= 0; at = (at + 1) & (size - 1)) {}
-        table[at] = i;
-    }
-    PyMem_Free(rows->table);
-    rows->table = table;
-    rows->size = size;
-    return 0;
-}
-
-/* The number of a row, which is added if it is new; -1 error */
-static npy_int32 row_number(Rows *rows, const npy_int64 *row, size_t n) {
-    unsigned long long hash = mixed(1, n);
-    size_t at, k, begin;
-    npy_int32 i;
-    for (k = 0; k < n; k++) hash = mixed(hash, (unsigned long long)row[k]);
-    if (2 * (size_t)rows->count >= rows->size && grow_table(rows) < 0) return -1;
-    for (at = (size_t)hash & (rows->size - 1); (i = rows->table[at]) >= 0; at = (at + 1) & (rows->size - 1)) {
-        if (hash_of_row(rows, i) != hash) continue;
-        begin = i == 0 ? 0 : ((size_t *)rows->ends.bytes)[i - 1];
-        if (((size_t *)rows->ends.bytes)[i] - begin == n && memcmp((npy_int64 *)rows->words.bytes + begin, row, n * sizeof *row) == 0) return i;
-    }
-    begin = rows->words.length / sizeof *row + n;
-    if (append_bytes(&rows->words, row, n * sizeof *row) < 0 || append_bytes(&rows->ends, &begin, sizeof begin) < 0 || append_bytes(&rows->hashes, &hash, sizeof hash) < 0) return -1;
-    return rows->table[at] = rows->count++;
-}
-
-/* ---- encoding */
-
-static long long bits_of(PyObject *number) {
-    int overflow;
-    double value;
-    long long bits;
-    if (PyLong_CheckExact(number)) return PyLong_AsLongLongAndOverflow(number, &overflow);
-    value = PyFloat_AS_DOUBLE(number);
-    memcpy(&bits, &value, sizeof(bits));
-    return bits;
-}
-
-/* Borrow the step of a template that a call was appended from; NULL if there is none. */
-static PyObject *step_of(PyObject *call) {
-    PyObject *step = SLOT(call, call_step);
-    return step != NULL && step_type != NULL && Py_TYPE(step) == step_type ? step : NULL;
-}
-
-/* Set `row` for a call of an elementwise ufunc on Vars, floats and ints: the function, and kind and value of each argument. Its length, or 0 for other calls */
-static size_t ufunc_row(PyObject *call, npy_int64 *row) {
-    PyObject *function = SLOT(call, call_function), *args = SLOT(call, call_args), *kwargs = SLOT(call, call_kwargs);
-    Py_ssize_t i, n;
-    if (function == NULL || Py_TYPE(function) != &PyUFunc_Type || SLOT(call, call_method) != method_name) return 0;
-    if (args == NULL || !PyTuple_CheckExact(args) || (n = PyTuple_GET_SIZE(args)) > MAX_UFUNC_ARGS || kwargs == NULL || !PyDict_CheckExact(kwargs) || PyDict_GET_SIZE(kwargs) > 0) return 0;
-    row[0] = (npy_int64)(size_t)function;
-    for (i = 0; i < n; i++) {
-        PyObject *x = PyTuple_GET_ITEM(args, i);
-        int overflow = 0;
-        if (PyLong_CheckExact(x)) PyLong_AsLongLongAndOverflow(x, &overflow);
-        else if (Py_TYPE(x) != var_type && !PyFloat_CheckExact(x)) return 0;
-        if (overflow) return 0;
-        row[1 + 2 * i] = Py_TYPE(x) == var_type ? 0 : PyFloat_CheckExact(x) ? 1 : 2;
-        row[2 + 2 * i] = Py_TYPE(x) == var_type ? 0 : bits_of(x);
-    }
-    return (size_t)(1 + 2 * n);
-}
-
-typedef struct {
-    PyObject *variables, *others, *find_layout; /* a list of Vars; {Var: its index in the list} for Vars that `by_number` lacks; EncodedCalls.layout_of */
-    Buffer number, layout, address;             /* for each Var */
-    npy_int32 *by_number;                       /* the index of a Var with each number below `numbers`; -1 if there is none */
-    npy_int64 numbers;
-    Rows layouts;
-    Buffer layout_numbers; /* what find_layout() returned for each of the rows */
-} Variables;
-
-/* The number of the layout of an array; -2 error */
-static npy_int32 layout_number(Variables *v, PyObject *x) {
-    PyArrayObject *array = (PyArrayObject *)x;
-    npy_int64 row[2 + 2 * NPY_MAXDIMS];
-    npy_int32 at, count = v->layouts.count;
-    int k, n;
-    if (x == NULL || !PyArray_Check(x)) return -1;
-    n = PyArray_NDIM(array);
-    if (n > NPY_MAXDIMS) {
-        PyErr_SetString(PyExc_ValueError, "an array of a trace has too many axes");
-        return -2;
-    }
-    row[0] = (npy_int64)(size_t)PyArray_DESCR(array);
-    row[1] = n;
-    for (k = 0; k < n; k++) {
-        row[2 + k] = PyArray_DIM(array, k);
-        row[2 + n + k] = PyArray_STRIDE(array, k);
-    }
-    at = row_number(&v->layouts, row, (size_t)(2 + 2 * n));
-    if (at < 0) return -2;
-    if (at == count) {
-        PyObject *number = PyObject_CallOneArg(v->find_layout, x);
-        long found = number == NULL ? -1 : PyLong_AsLong(number);
-        Py_XDECREF(number);
-        if (PyErr_Occurred() || append_int(&v->layout_numbers, (npy_int32)found) < 0) return -2;
-    }
-    return ints(&v->layout_numbers)[at];
-}
-
-/* The index of a Var, which is added if it is new; -1 error */
-static npy_int32 index_of(Variables *v, PyObject *var) {
-    PyObject *array = SLOT(var, var_array), *found;
-    long long number = SLOT(var, var_number) == NULL ? -1 : PyLong_AsLongLong(SLOT(var, var_number));
-    npy_int32 layout, index, at = number >= 0 && number < v->numbers ? v->by_number[number] : -1;
-    if (at >= 0 && PyList_GET_ITEM(v->variables, at) == var) return at;
-    if (number < 0 || number >= v->numbers || at >= 0) { /* another Var has this number */
-        found = PyDict_GetItemWithError(v->others, var);
-        if (found != NULL) return (npy_int32)PyLong_AsLong(found);
-    }
-    layout = PyErr_Occurred() ? -2 : layout_number(v, array);
-    if (layout == -2) return -1;
-    if (append_int(&v->layout, layout) < 0 || append_long(&v->number, number) < 0 || append_long(&v->address, layout < 0 ? 0 : (npy_int64)(size_t)PyArray_DATA((PyArrayObject *)array)) < 0 || PyList_Append(v->variables, var) < 0) return -1;
-    index = (npy_int32)(PyList_GET_SIZE(v->variables) - 1);
-    if (number >= 0 && number < v->numbers && at < 0) {
-        v->by_number[number] = index;
-    } else {
-        found = PyLong_FromLong(index);
-        if (found == NULL || PyDict_SetItem(v->others, var, found) < 0) index = -1;
-        Py_XDECREF(found);
-    }
-    return index;
-}
-
-int visit_vars(PyObject *x, VarCallback visit, void *context) {
-    Py_ssize_t i;
-    if (Py_TYPE(x) == var_type) return visit(x, context);
-    if (PyTuple_CheckExact(x) || PyList_CheckExact(x)) {
-        for (i = 0; i < PySequence_Fast_GET_SIZE(x); i++) {
-            if (visit_vars(PySequence_Fast_GET_ITEM(x, i), visit, context) < 0) return -1;
-        }
-    } else if (PyDict_CheckExact(x)) {
-        PyObject *name, *value;
-        for (i = 0; PyDict_Next(x, &i, &name, &value);) {
-            if (visit_vars(value, visit, context) < 0) return -1;
-        }
-    } else if (PySlice_Check(x)) {
-        PySliceObject *slice = (PySliceObject *)x;
-        if (visit_vars(slice->start, visit, context) < 0 || visit_vars(slice->stop, visit, context) < 0 || visit_vars(slice->step, visit, context) < 0) return -1;
-    }
-    return 0;
-}
-
-typedef struct {
-    Variables *variables;
-    Buffer *found;
-} Indices;
-
-static int append_index(PyObject *var, void *context) {
-    Indices *indices = context;
-    npy_int32 at = index_of(indices->variables, var);
-    return at < 0 ? -1 : append_int(indices->found, at);
-}
-
-/* Append the indices of the Vars in nested containers: -1 error. */
-static int append_indices(Variables *v, PyObject *x, Buffer *found) {
-    Indices indices = {v, found};
-    return visit_vars(x, append_index, &indices);
-}
-
-/* The arrays of EncodedCalls while they grow. Forms of ufunc calls are numbered from 0, and others from -1 downwards, until all calls are encoded. */
-typedef struct {
-    Variables variables;
-    Buffer starts, operands, result_starts, results, forms, signatures, flags;
-    Buffer first, ufunc_forms, other_forms; /* the first call of each signature, and of each form */
-    Buffer step_forms;                      /* for each row of `steps` its form */
-    Buffer row;
-    Rows ufunc_calls, steps, distinct;
-} Encoder;
-
-static void free_encoder(Encoder *e) {
-    Buffer *buffers[] = {&e->variables.number, &e->variables.layout, &e->variables.address, &e->variables.layout_numbers, &e->starts, &e->operands, &e->result_starts, &e->results, &e->forms, &e->signatures, &e->flags, &e->first, &e->ufunc_forms, &e->other_forms, &e->step_forms, &e->row};
-    size_t i;
-    for (i = 0; i < sizeof buffers / sizeof *buffers; i++) PyMem_Free(buffers[i]->bytes);
-    free_rows(&e->variables.layouts);
-    free_rows(&e->ufunc_calls);
-    free_rows(&e->steps);
-    free_rows(&e->distinct);
-    Py_XDECREF(e->variables.variables);
-    Py_XDECREF(e->variables.others);
-    PyMem_Free(e->variables.by_number);
-}
-
-/* Find the form of a call: -1 error */
-static int find_form(Encoder *e, npy_int32 at, PyObject *call, PyObject *python, npy_int32 *form) {
-    npy_int64 row[1 + 2 * MAX_UFUNC_ARGS];
-    size_t n = ufunc_row(call, row);
-    PyObject *step = step_of(call), *found;
-    npy_int32 count = e->ufunc_calls.count, number = 0;
-    if (n > 0) {
-        *form = row_number(&e->ufunc_calls, row, n);
-        return *form < 0 || (*form == count && append_int(&e->ufunc_forms, at) < 0) ? -1 : 0;
-    }
-    if (step != NULL) {
-        row[0] = (npy_int64)(size_t)step;
-        count = e->steps.count;
-        number = row_number(&e->steps, row, 1);
-        if (number < 0) return -1;
-        if (number < count) {
-            *form = ints(&e->step_forms)[number];
-            return 0;
-        }
-    }
-    found = PyObject_CallOneArg(python, call);
-    *form = found == NULL ? -1 : -1 - (npy_int32)PyLong_AsLong(found);
-    Py_XDECREF(found);
-    if (PyErr_Occurred() || (step != NULL && append_int(&e->step_forms, *form) < 0)) return -1;
-    return -1 - *form == count_ints(&e->other_forms) ? append_int(&e->other_forms, at) : 0;
-}
-
-static int encode_call(Encoder *e, npy_int32 at, PyObject *call, PyObject *python) {
-    PyObject *results = SLOT(call, call_results);
-    npy_intp k, operands = count_ints(&e->operands), first_result = count_ints(&e->results);
-    npy_int32 form, signature, count = e->distinct.count;
-    unsigned char flags = (SLOT(call, call_pure) == Py_True ? PURE : 0) | (SLOT(call, call_kept) == Py_False ? 0 : KEPT);
-    if (results == NULL || !PyTuple_CheckExact(results) || SLOT(call, call_args) == NULL || SLOT(call, call_kwargs) == NULL) {
-        PyErr_SetString(PyExc_TypeError, "a TracedCall lacks arguments or results");
-        return -1;
-    }
-    if (find_form(e, at, call, python, &form) < 0 || append_int(&e->forms, form) < 0 || append_bytes(&e->flags, &flags, 1) < 0) return -1;
-    if (append_indices(&e->variables, SLOT(call, call_args), &e->operands) < 0 || append_indices(&e->variables, SLOT(call, call_kwargs), &e->operands) < 0 || append_int(&e->starts, (npy_int32)count_ints(&e->operands)) < 0) return -1;
-    if (append_indices(&e->variables, results, &e->results) < 0 || append_int(&e->result_starts, (npy_int32)count_ints(&e->results)) < 0) return -1;
-    e->row.length = 0;
-    if (append_long(&e->row, form) < 0) return -1;
-    for (k = operands; k < count_ints(&e->operands); k++) {
-        if (append_long(&e->row, ints(&e->variables.layout)[ints(&e->operands)[k]]) < 0) return -1;
-    }
-    for (k = first_result; k < count_ints(&e->results); k++) {
-        if (append_long(&e->row, ints(&e->variables.layout)[ints(&e->results)[k]]) < 0) return -1;
-    }
-    signature = row_number(&e->distinct, (npy_int64 *)e->row.bytes, e->row.length / sizeof(npy_int64));
-    if (signature < 0 || (signature == count && append_int(&e->first, at) < 0)) return -1;
-    return append_int(&e->signatures, signature);
-}
-
-/* encode_calls(calls, find_form, find_layout) -> the attributes of EncodedCalls, in order. find_form(call): the form of a call that is not of an elementwise ufunc;
-   find_layout(array): the number of its layout */
-static PyObject *encode_calls(PyObject *module, PyObject *args) {
-    PyObject *calls, *python, *encoded = NULL;
-    Encoder e;
-    Py_ssize_t i;
-    npy_int32 others;
-    int failed;
-    (void)module;
-    memset(&e, 0, sizeof e);
-    if (!PyArg_ParseTuple(args, "O!OO", &PyList_Type, &calls, &python, &e.variables.find_layout)) return NULL;
-    e.variables.variables = PyList_New(0);
-    e.variables.others = PyDict_New();
-    e.variables.numbers = 4 * (npy_int64)PyList_GET_SIZE(calls) + 256;
-    e.variables.by_number = PyMem_Malloc((size_t)e.variables.numbers * sizeof(npy_int32));
-    if (e.variables.by_number == NULL) PyErr_NoMemory();
-    else memset(e.variables.by_number, 0xFF, (size_t)e.variables.numbers * sizeof(npy_int32));
-    failed = e.variables.variables == NULL || e.variables.others == NULL || e.variables.by_number == NULL || append_int(&e.starts, 0) < 0 || append_int(&e.result_starts, 0) < 0;
-    for (i = 0; i < PyList_GET_SIZE(calls) && !failed; i++) {
-        PyObject *call = Py_NewRef(PyList_GET_ITEM(calls, i));
-        if (call_type == NULL || Py_TYPE(call) != call_type) PyErr_SetString(PyExc_TypeError, "encode_calls takes a list of TracedCalls");
-        failed = PyErr_Occurred() || encode_call(&e, (npy_int32)i, call, python) < 0;
-        Py_DECREF(call);
-    }
-    others = (npy_int32)count_ints(&e.other_forms);
-    for (i = 0; i < count_ints(&e.forms); i++) { /* ufunc calls have the last forms */
-        npy_int32 *form = ints(&e.forms) + i;
-        *form = *form < 0 ? -1 - *form : others + *form;
-    }
-    if (!failed && e.ufunc_forms.length > 0) failed = append_bytes(&e.other_forms, e.ufunc_forms.bytes, e.ufunc_forms.length) < 0;
-    if (!failed) {
-        Buffer by_number = {(char *)e.variables.by_number, (size_t)e.variables.numbers * sizeof(npy_int32), 0};
-        encoded = Py_BuildValue(
-            "ONNNNNNNNNNNNNN", e.variables.variables, to_numpy(&e.variables.number, NPY_INT64, 8), int_array(&e.variables.layout), to_numpy(&e.variables.address, NPY_INT64, 8), int_array(&e.starts), int_array(&e.operands), int_array(&e.result_starts), int_array(&e.results), int_array(&e.forms), int_array(&e.signatures), to_numpy(&e.flags, NPY_UINT8, 1), int_array(&e.first), int_array(&e.other_forms), to_numpy(&e.ufunc_calls.hashes, NPY_INT64, 8), to_numpy(&by_number, NPY_INT32, 4));
-    }
-    free_encoder(&e);
-    return encoded;
 }
 
 /* ---- passes on the arrays */
@@ -555,9 +213,8 @@ static PyObject *repeat_distances(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef pass_functions[] = {
-    {"results_in_memory", results_in_memory, METH_VARARGS, "results_in_memory(calls, ids): the results of calls whose memory may belong to an array with one of the sorted ids"},
-    {"drop_results", drop_results, METH_VARARGS, "drop_results(calls, kept): drop the values of the results of calls, except of the Vars in a set"},
-    {"encode_calls", encode_calls, METH_VARARGS, "encode_calls(calls, find_form, find_layout): calls as integer arrays"},
+    {"results_in_memory", results_in_memory, METH_VARARGS, "results_in_memory(calls_or_results, ids): the results of calls whose memory may belong to an array with one of the sorted ids"},
+    {"drop_results", drop_results, METH_VARARGS, "drop_results(calls_or_results, kept): drop the values of the results of calls, except of the Vars in a set"},
     {"mark_live", mark_live, METH_VARARGS, "mark_live(calls, live, reads, needed): mark the calls that arrays depend on"},
     {"merge_equal", merge_equal, METH_VARARGS, "merge_equal(calls, forms, live, pure, reads, constant, same, fold): drop calls that are equal to earlier ones"},
     {"repeat_distances", repeat_distances, METH_VARARGS, "repeat_distances(signatures, length): the distances between equal windows of signatures"},

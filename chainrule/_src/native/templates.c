@@ -256,11 +256,11 @@ static PyObject *outputs_of(PyObject *spec, PyObject *const *items) {
 
 /* Run the steps of a template. NULL without an error where Python must do it: then no calls have been appended. */
 static PyObject *run_template(Recording *r, PyObject *template, Key *key) {
-    PyObject *steps = PyTuple_GET_ITEM(template, 0), *items[MAX_ITEMS], *outputs = NULL, *calls = calls_of(r);
+    PyObject *steps = PyTuple_GET_ITEM(template, 0), *items[MAX_ITEMS], *outputs = NULL;
     Py_ssize_t i, begin, n = PyTuple_GET_SIZE(steps);
     int nitems = key->nitems, done = 1;
-    if (calls == NULL || !PyList_CheckExact(calls)) return NULL;
-    begin = PyList_GET_SIZE(calls);
+    begin = count_calls(r);
+    if (begin < 0) return NULL;
     memcpy(items, key->items, sizeof(PyObject *) * (size_t)nitems);
     for (i = 0; i < nitems; i++) Py_INCREF(items[i]);
     for (i = 0; i < n && done; i++) {

@@ -18,7 +18,7 @@ static Py_ssize_t state_exceptions_handled, state_filters, state_show_function, 
 static PyTypeObject *state_type;
 static PyObject *warnings_names, *error_variable, *is_in_try_block, *one, *add;
 PyObject *method_name;
-Py_ssize_t recorder_calls, recorder_release_state;
+Py_ssize_t recorder_calls;
 
 /* interned names of methods of Recorder, and of attributes of the thread's state and of backward passes */
 static struct {
@@ -187,7 +187,7 @@ static PyObject *argument(const Recording *r, PyObject *x) {
 PyObject *add_call(const Recording *r, PyObject *function, PyObject *method, PyObject *args, PyObject *kwargs, PyObject *op_name, PyObject *pure) {
     PyObject *calls = SLOT(r->recorder, recorder_calls), *call, *code, *kept = NULL;
     int done;
-    if (args == NULL || kwargs == NULL || calls == NULL || !PyList_CheckExact(calls)) {
+    if (args == NULL || kwargs == NULL || calls == NULL || count_calls_of(calls) < 0) {
         Py_XDECREF(args);
         Py_XDECREF(kwargs);
         return NULL;
@@ -216,7 +216,7 @@ PyObject *add_call(const Recording *r, PyObject *function, PyObject *method, PyO
             kept = Py_NewRef(Py_False);
         }
         SLOT(call, call_kept) = kept;
-        done = kept == NULL ? -1 : PyList_Append(calls, call);
+        done = kept == NULL ? -1 : append_call(calls, call);
     }
     Py_DECREF(calls);
     if (done < 0) Py_CLEAR(call);
@@ -263,11 +263,9 @@ PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *ope
     return traced;
 }
 
-PyObject *calls_of(const Recording *r) { return SLOT(r->recorder, recorder_calls); }
-
 Py_ssize_t count_calls(const Recording *r) {
-    PyObject *calls = calls_of(r);
-    return calls == NULL || !PyList_CheckExact(calls) ? -1 : PyList_GET_SIZE(calls);
+    PyObject *calls = SLOT(r->recorder, recorder_calls);
+    return calls == NULL ? -1 : count_calls_of(calls);
 }
 
 void drop_calls(const Recording *r, Py_ssize_t begin) {
@@ -563,13 +561,13 @@ static int is_recorder(PyObject *x) {
     return 0;
 }
 
-/* release_values(recorder): see released_values.c */
-static PyObject *release_recorded_values(PyObject *module, PyObject *recorder) {
+/* pack_calls(recorder): see call_list.c */
+static PyObject *pack_recorded_calls(PyObject *module, PyObject *recorder) {
     (void)module;
-    return !is_recorder(recorder) || release_values(recorder) < 0 ? NULL : Py_NewRef(Py_None);
+    return !is_recorder(recorder) || pack_calls(recorder) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* note_new_value(recorder, array): see released_values.c */
+/* note_new_value(recorder, array): see call_list.c */
 static PyObject *note_recorded_value(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     (void)module;
     if (nargs != 2 || !PyArray_Check(args[1])) {
@@ -579,14 +577,14 @@ static PyObject *note_recorded_value(PyObject *module, PyObject *const *args, Py
     return !is_recorder(args[0]) || note_new_value(args[0], args[1]) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* set_release_sizes(array_bytes, bytes) -> the sizes before. Release arrays of at least so many bytes, each time after so many were allocated. */
-static PyObject *set_sizes_of_releases(PyObject *module, PyObject *args) {
-    long long array_bytes, bytes;
-    ReleaseSizes before;
+/* set_pack_sizes(calls, bytes) -> the sizes before. Pack calls each time after so many were appended, or so many bytes allocated. */
+static PyObject *set_sizes_of_packs(PyObject *module, PyObject *args) {
+    long long calls, bytes;
+    PackSizes before;
     (void)module;
-    if (!PyArg_ParseTuple(args, "LL", &array_bytes, &bytes)) return NULL;
-    before = set_release_sizes((ReleaseSizes){array_bytes, bytes});
-    return Py_BuildValue("LL", (long long)before.array_bytes, (long long)before.bytes);
+    if (!PyArg_ParseTuple(args, "LL", &calls, &bytes)) return NULL;
+    before = set_pack_sizes((PackSizes){calls, bytes});
+    return Py_BuildValue("LL", (long long)before.calls, (long long)before.bytes);
 }
 
 /* ---- connect */
@@ -609,7 +607,7 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
     static const SlotOffset of_var[] = {{"array", &var_array}, {"dtype", &var_dtype}, {"number", &var_number}, {"shape", &var_shape}, {NULL, NULL}};
     static const SlotOffset of_call[] = {{"function", &call_function}, {"method", &call_method}, {"args", &call_args}, {"kwargs", &call_kwargs}, {"results", &call_results}, {"op_name", &call_op_name}, {"code", &call_code}, {"lasti", &call_lasti}, {"pure", &call_pure}, {"kept", &call_kept}, {"step", &call_step}, {NULL, NULL}};
     static const SlotOffset of_state[] = {{"exceptions_handled", &state_exceptions_handled}, {"_filters", &state_filters}, {"_show_function", &state_show_function}, {"_unchanged_value", &state_unchanged_value}, {NULL, NULL}};
-    static const SlotOffset of_recorder[] = {{"level", &slots.level}, {"calls", &recorder_calls}, {"_release_state", &recorder_release_state}, {"_count", &slots.count}, {"narrow", &slots.narrow}, {"weak", &slots.weak}, {"boxed", &slots.boxed}, {"_error_state", &slots.error_state}, {"holders", &slots.holders}, {"depth", &slots.depth}, {"with_arrays", &slots.with_arrays}, {"_op_name", &slots.op_name}, {"scalars", &slots.scalars}, {"failed", &slots.failed}, {"_drawing", &slots.drawing}, {"overwritten", &slots.overwritten}, {NULL, NULL}};
+    static const SlotOffset of_recorder[] = {{"level", &slots.level}, {"calls", &recorder_calls}, {"_count", &slots.count}, {"narrow", &slots.narrow}, {"weak", &slots.weak}, {"boxed", &slots.boxed}, {"_error_state", &slots.error_state}, {"holders", &slots.holders}, {"depth", &slots.depth}, {"with_arrays", &slots.with_arrays}, {"_op_name", &slots.op_name}, {"scalars", &slots.scalars}, {"failed", &slots.failed}, {"_drawing", &slots.drawing}, {"overwritten", &slots.overwritten}, {NULL, NULL}};
     PyObject *recorder, *traced, *var, *call, *state, *names, *variable, *tried, *sum;
     (void)module;
     if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!OOO!", &PyType_Type, &recorder, &PyType_Type, &traced, &PyType_Type, &var, &PyType_Type, &call, &PyType_Type, &state, &PyDict_Type, &names, &variable, &tried, &PyUFunc_Type, &sum)) return NULL;
@@ -634,9 +632,9 @@ static PyObject *connect_trace(PyObject *module, PyObject *args) {
 PyMethodDef trace_functions[] = {
     {"connect_trace", connect_trace, METH_VARARGS, "connect_trace(Recorder, Traced, Var, TracedCall, ErrorState, names, variable, is_in_try_block, add): set the classes and functions of a trace"},
     {"trace_ufunc", (PyCFunction)(void (*)(void))trace_ufunc, METH_FASTCALL, "trace_ufunc(recorder, ufunc, operands, op_name): call a ufunc on traced values and append the call"},
-    {"release_values", release_recorded_values, METH_O, "release_values(recorder): release the memory of values that the traced program no longer uses, at its end"},
-    {"set_release_sizes", set_sizes_of_releases, METH_VARARGS, "set_release_sizes(array_bytes, bytes) -> the sizes before: release arrays of at least so many bytes, each time after so many were allocated"},
-    {"note_new_value", (PyCFunction)(void (*)(void))note_recorded_value, METH_FASTCALL, "note_new_value(recorder, array): count the memory of a new value, and release values after some megabytes"},
+    {"pack_calls", pack_recorded_calls, METH_O, "pack_calls(recorder): pack the calls of a trace at its end, if it is long"},
+    {"set_pack_sizes", set_sizes_of_packs, METH_VARARGS, "set_pack_sizes(calls, bytes) -> the sizes before: pack calls each time after so many were appended, or so many bytes allocated"},
+    {"note_new_value", (PyCFunction)(void (*)(void))note_recorded_value, METH_FASTCALL, "note_new_value(recorder, array): count the memory of a new value, and pack calls after some megabytes or thousands of calls"},
     {"trace_sum", (PyCFunction)(void (*)(void))trace_sum, METH_FASTCALL, "trace_sum(x, y, pass): add two cotangents"},
     {"traced_operator", traced_operator, METH_VARARGS, "traced_operator(python, ufunc, reflected): a binary operator of Traced"},
     {NULL, NULL, 0, NULL},

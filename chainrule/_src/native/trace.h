@@ -23,7 +23,6 @@ PyObject *trace_program(const Recording *recording, const Program *program, PyOb
 PyObject *call_traced_ufunc(const Recording *recording, PyObject *ufunc, PyObject *const *operands, Py_ssize_t n, PyObject *op_name);
 Py_ssize_t count_calls(const Recording *recording);               /* the number of calls in the trace; -1 error */
 void drop_calls(const Recording *recording, Py_ssize_t begin);    /* remove the calls from an index on: Recorder.drop */
-PyObject *calls_of(const Recording *recording);                   /* borrowed: the list of calls */
 void clear_failed(const Recording *recording);                    /* before a call of a function: no exception yet */
 /* Append a call without results; steals args and kwargs, which may be NULL with an error. */
 PyObject *add_call(const Recording *recording, PyObject *function, PyObject *method, PyObject *args, PyObject *kwargs, PyObject *op_name, PyObject *pure);
@@ -48,29 +47,32 @@ PyObject *any_array_of_traced(const Recording *recording, PyObject *x); /* borro
    operands (1 done, 0 Python must do it, -1 error) */
 PyObject *trace_op_value(const Recording *recording, Op *op, PyObject *const *arrays, PyObject *const *operands, int n, int one_step);
 int trace_op_rules(const Recording *recording, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
-/* released_values.c: count the memory of a new value, and release values that the program no longer uses if much memory was allocated since the
-   last time; release them at the end of a trace: -1 error */
+/* call_list.c. append_call: append to `recorder.calls`: 1 if that is another object than a CallList, -1 error. count_calls_of: the number of its calls, or -1.
+   note_new_value: count the memory of a new value, and pack calls if there are many new ones or much memory was allocated; pack_calls: pack the
+   rest at the end of a trace: -1 error */
+int append_call(PyObject *calls, PyObject *call);
+Py_ssize_t count_calls_of(PyObject *calls);
 int note_new_value(PyObject *recorder, PyObject *array);
-int release_values(PyObject *recorder);
+int pack_calls(PyObject *recorder);
 typedef struct {
-    npy_int64 array_bytes, bytes; /* release arrays of at least so many bytes, each time after so many were allocated */
-} ReleaseSizes;
-ReleaseSizes set_release_sizes(ReleaseSizes sizes); /* returns the sizes before */
-int add_reserved_memory(PyObject *module);
+    npy_int64 calls, bytes; /* pack calls each time after so many were appended, or so many bytes allocated */
+} PackSizes;
+PackSizes set_pack_sizes(PackSizes sizes); /* returns the sizes before */
+int add_call_list(PyObject *module);
 int note_holder(const Recording *recording, PyObject *tensor); /* CapturedArrays.note_holder */
 
 /* the classes of a trace, and the offsets of their slots */
 extern PyTypeObject *var_type, *call_type;
 extern Py_ssize_t var_array, var_dtype, var_number, var_shape;
 extern Py_ssize_t call_function, call_method, call_args, call_kwargs, call_results, call_op_name, call_code, call_lasti, call_pure, call_kept, call_step;
-extern Py_ssize_t recorder_calls, recorder_release_state;
+extern Py_ssize_t recorder_calls;
 extern PyObject *method_name; /* "__call__" */
 extern PyTypeObject *step_type; /* interpreters/templates.py: TemplateStep */
 
-/* passes.c: call a function for each Var in nested containers, in the order of operand_vars() in compiling/encoding.py: -1 error */
+/* call_list.c: call a function for each Var in nested containers, in the order of operand_vars() in compiling/encoding.py: -1 error */
 typedef int (*VarCallback)(PyObject *var, void *context);
 int visit_vars(PyObject *x, VarCallback visit, void *context);
 
-extern PyMethodDef trace_functions[], template_functions[], pass_functions[];
+extern PyMethodDef trace_functions[], template_functions[], pass_functions[], call_list_functions[];
 
 #endif
