@@ -33,15 +33,12 @@ static PyObject *step_of(PyObject *call) {
     return step != NULL && step_type != NULL && Py_TYPE(step) == step_type ? step : NULL;
 }
 
-/* Set `row` for a call of an elementwise ufunc on Vars, floats and ints: the function, and kind and value of each argument. Its length, or 0 for other calls */
-static size_t ufunc_row(PyObject *call, npy_int64 *row) {
-    PyObject *function = SLOT(call, call_function), *args = SLOT(call, call_args), *kwargs = SLOT(call, call_kwargs);
-    Py_ssize_t i, n;
-    if (function == NULL || Py_TYPE(function) != &PyUFunc_Type || SLOT(call, call_method) != method_name) return 0;
-    if (args == NULL || !PyTuple_CheckExact(args) || (n = PyTuple_GET_SIZE(args)) > MAX_UFUNC_ARGS || kwargs == NULL || !PyDict_CheckExact(kwargs) || PyDict_GET_SIZE(kwargs) > 0) return 0;
+/* Set `row` for a call of an elementwise ufunc on Vars, floats and ints: the function, and kind and value of each argument. Its length, or 0 for other arguments */
+static size_t ufunc_row(PyObject *function, PyObject *const *args, Py_ssize_t n, npy_int64 *row) {
+    Py_ssize_t i;
     row[0] = (npy_int64)(size_t)function;
     for (i = 0; i < n; i++) {
-        PyObject *x = PyTuple_GET_ITEM(args, i);
+        PyObject *x = args[i];
         int overflow = 0;
         if (PyLong_CheckExact(x)) PyLong_AsLongLongAndOverflow(x, &overflow);
         else if (Py_TYPE(x) != var_type && !PyFloat_CheckExact(x)) return 0;
@@ -183,10 +180,17 @@ static void free_encoder(Encoder *e) {
     PyMem_Free(e->variables.by_number);
 }
 
+static size_t row_of_call(PyObject *call, npy_int64 *row) {
+    PyObject *function = SLOT(call, call_function), *args = SLOT(call, call_args), *kwargs = SLOT(call, call_kwargs);
+    if (function == NULL || Py_TYPE(function) != &PyUFunc_Type || SLOT(call, call_method) != method_name) return 0;
+    if (args == NULL || !PyTuple_CheckExact(args) || PyTuple_GET_SIZE(args) > MAX_UFUNC_ARGS || kwargs == NULL || !PyDict_CheckExact(kwargs) || PyDict_GET_SIZE(kwargs) > 0) return 0;
+    return ufunc_row(function, &PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args), row);
+}
+
 /* Find the form of a call: -1 error */
 static int find_form(Encoder *e, npy_int32 at, PyObject *call, PyObject *python, npy_int32 *form) {
     npy_int64 row[1 + 2 * MAX_UFUNC_ARGS];
-    size_t n = ufunc_row(call, row);
+    size_t n = row_of_call(call, row);
     PyObject *step = step_of(call), *found;
     npy_int32 count = e->ufunc_calls.count, number = 0;
     if (n > 0) {
@@ -281,7 +285,7 @@ static PyObject *encode_calls(PyObject *module, PyObject *args) {
 
 /* ---- the list of a recorder */
 
-enum { CHUNK = 1 << 12, CHUNK_BYTES = 8 << 20 };
+enum { CHUNK = 1 << 12, CHUNK_BYTES = 8 << 20, TRIMMED_BYTES = 64 << 20 };
 static npy_int64 most_calls = CHUNK, most_bytes = CHUNK_BYTES; /* see set_pack_sizes */
 
 typedef struct {
@@ -304,7 +308,8 @@ typedef struct {
     PyObject *outside, *regions;     /* see release_unused */
     PyObject *owners;                /* {address: an array that is the base of the arrays without memory in one reserved piece} */
     npy_int64 new_bytes, next_bytes; /* allocated since calls were packed last, and when that is due again */
-    npy_int64 next_calls;            /* the number of newest calls when that is due */
+    npy_int64 next_calls;            /* the number of calls when that is due */
+    npy_int64 released_bytes;
     npy_int32 *local;                /* by slot: see local_index */
     npy_intp local_count;
     int is_refused; /* two Vars have one number: no calls are packed */
@@ -569,13 +574,16 @@ static int add_kind(CallList *self, PyObject *call, npy_int32 form, npy_int32 op
     return 0;
 }
 
-/* Append the layouts of some slots to the row of a kind: -1 error */
-static int append_layouts(CallList *self, const npy_int32 *slots, npy_intp n) {
+/* Set the row of a kind from a form, the slots of a call from an index on, and its source: -1 error */
+static int set_kind_row(CallList *self, npy_int32 form, unsigned char flags, npy_intp begin, PyObject *op_name, PyObject *code, npy_int64 lasti, PyObject *step) {
+    Buffer *row = &self->e.row;
     npy_intp k;
-    for (k = 0; k < n; k++) {
-        if (append_long(&self->e.row, ints(&self->e.variables.layout)[slots[k]]) < 0) return -1;
+    row->length = 0;
+    if (append_long(row, form) < 0 || append_long(row, flags) < 0) return -1;
+    for (k = begin; k < count_ints(&self->slots); k++) {
+        if (append_long(row, ints(&self->e.variables.layout)[ints(&self->slots)[k]]) < 0) return -1;
     }
-    return 0;
+    return append_long(row, (npy_int64)(size_t)op_name) < 0 || append_long(row, (npy_int64)(size_t)code) < 0 || append_long(row, lasti) < 0 || append_long(row, (npy_int64)(size_t)step) < 0 ? -1 : 0;
 }
 
 /* Pack a call: 1, 0 if it has no results yet, -1 error. */
@@ -599,9 +607,7 @@ static int pack_call(CallList *self, PyObject *call) {
         entry->is_kept |= (unsigned char)reader.is_kept;
         if (append_int(&self->slots, entry->slot) < 0) return -1;
     }
-    e->row.length = 0;
-    if (append_long(&e->row, form) < 0 || append_long(&e->row, flags) < 0 || append_layouts(self, ints(&self->slots) + begin, count_ints(&self->slots) - begin) < 0) return -1;
-    if (append_long(&e->row, (npy_int64)(size_t)SLOT(call, call_op_name)) < 0 || append_long(&e->row, (npy_int64)(size_t)SLOT(call, call_code)) < 0 || append_long(&e->row, location) < 0 || append_long(&e->row, (npy_int64)(size_t)SLOT(call, call_step)) < 0) return -1;
+    if (set_kind_row(self, form, flags, begin, SLOT(call, call_op_name), SLOT(call, call_code), location, SLOT(call, call_step)) < 0) return -1;
     kind = row_number(&self->kind_rows, (npy_int64 *)e->row.bytes, e->row.length / sizeof(npy_int64));
     if (kind < 0) return -1;
     if (kind == count) {
@@ -632,11 +638,48 @@ static int pack_newest(CallList *self) {
     return packed < 0 ? -1 : 0;
 }
 
+/* Append the row of a pure call of a ufunc on Vars and numbers: 1; 0 if the call must be appended as an object, because it may be the first of its kind; -1 error. */
+int append_row(PyObject *calls, PyObject *function, PyObject *const *args, Py_ssize_t n, PyObject *op_name, SourceLocation location, PyObject *result) {
+    CallList *self = (CallList *)calls;
+    npy_int64 row[1 + 2 * MAX_UFUNC_ARGS];
+    npy_int32 form, kind, at;
+    npy_intp begin;
+    Reader reader;
+    LiveVar *entry;
+    PyObject *code;
+    size_t length;
+    long lasti;
+    Py_ssize_t i;
+    int found;
+    if (Py_TYPE(calls) != &call_list_type || count_packed(self) == 0 || self->is_refused || n > MAX_UFUNC_ARGS) return 0;
+    found = find_location(location, &code, &lasti);
+    if (found <= 0 || code == Py_None || PyBytes_GET_SIZE(((PyCodeObject *)code)->co_exceptiontable) > 0) return found < 0 ? -1 : 0;
+    if (PyList_GET_SIZE(self->newest) > 0 && (pack_newest(self) < 0 || PyList_GET_SIZE(self->newest) > 0)) return PyErr_Occurred() ? -1 : 0;
+    length = ufunc_row(function, args, n, row);
+    form = length == 0 ? -1 : find_row(&self->e.ufunc_calls, row, length);
+    if (form < 0) return 0;
+    begin = count_ints(&self->slots);
+    at = (npy_int32)count_packed(self);
+    reader = (Reader){self, at, 0};
+    for (i = 0; i < n && found > 0; i++) {
+        if (Py_TYPE(args[i]) == var_type && note_operand(args[i], &reader) < 0) found = PyErr_Occurred() ? -1 : 0;
+    }
+    entry = found <= 0 ? NULL : live_of(self, result, at, 1);
+    if (found > 0) found = entry == NULL ? (PyErr_Occurred() ? -1 : 0) : append_int(&self->slots, entry->slot) < 0 || set_kind_row(self, form, PURE, begin, op_name, code, lasti, Py_None) < 0 ? -1 : 1;
+    kind = found <= 0 ? -1 : find_row(&self->kind_rows, (npy_int64 *)self->e.row.bytes, self->e.row.length / sizeof(npy_int64));
+    if (kind < 0) {
+        self->slots.length = (size_t)begin * sizeof(npy_int32);
+        return found < 0 ? -1 : 0;
+    }
+    entry->first = entry->last = at;
+    return append_int(&self->kinds, kind) < 0 || append_int(&self->starts, (npy_int32)count_ints(&self->slots)) < 0 ? -1 : 1;
+}
+
 /* Drop the Vars that are not used any more, and their values: -1 error. */
 static int release_variables(CallList *self, PyObject *recorder) {
     static PyObject *name;
     PyObject *boundaries, *array = NULL;
-    npy_int64 bytes = -1;
+    npy_int64 bytes;
     Py_ssize_t i, kept = 0, count;
     if (name == NULL && (name = PyUnicode_InternFromString("boundaries")) == NULL) return -1;
     boundaries = PyObject_CallMethodNoArgs(recorder, name);
@@ -659,9 +702,10 @@ static int release_variables(CallList *self, PyObject *recorder) {
         Py_DECREF(entry.var); /* frees an array, and runs no other code */
     }
     self->live_count = kept;
+    self->released_bytes += self->new_bytes - bytes; /* about */
     self->new_bytes = 0;
     self->next_bytes = bytes / 4 > most_bytes ? bytes / 4 : most_bytes;
-    self->next_calls = kept / 4 > most_calls ? kept / 4 : most_calls;
+    self->next_calls = length_of(self) + (kept / 4 > most_calls ? kept / 4 : most_calls);
     return 0;
 }
 
@@ -685,7 +729,7 @@ int note_new_value(PyObject *recorder, PyObject *array) {
     int done;
     if (self == NULL) return 0;
     self->new_bytes += new_memory(array);
-    if (self->is_refused || (self->new_bytes < self->next_bytes && PyList_GET_SIZE(self->newest) < self->next_calls)) return 0;
+    if (self->is_refused || (self->new_bytes < self->next_bytes && length_of(self) < self->next_calls)) return 0;
     Py_INCREF(self);
     done = pack(self, recorder);
     Py_DECREF(self);
@@ -699,7 +743,7 @@ int pack_calls(PyObject *recorder) {
     Py_INCREF(self);
     done = pack(self, recorder);
     Py_DECREF(self);
-    trim_memory(); /* the plan is about to allocate its own */
+    if (self->released_bytes > TRIMMED_BYTES) trim_memory(); /* the plan is about to allocate its own */
     return done;
 }
 

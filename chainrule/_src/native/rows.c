@@ -81,18 +81,34 @@ const npy_int64 *row_at(const Rows *rows, npy_int32 number, size_t *length) {
     return (const npy_int64 *)rows->words.bytes + begin;
 }
 
-npy_int32 row_number(Rows *rows, const npy_int64 *row, size_t n) {
+static unsigned long long hash_row(const npy_int64 *row, size_t n) {
     unsigned long long hash = mixed(1, n);
-    size_t at, k, length;
-    npy_int32 i;
+    size_t k;
     for (k = 0; k < n; k++) hash = mixed(hash, (unsigned long long)row[k]);
-    if (2 * (size_t)rows->count >= rows->size && grow_table(rows) < 0) return -1;
+    return hash;
+}
+
+/* The index among `table` of a row, or where it is to be added */
+static size_t position(const Rows *rows, const npy_int64 *row, size_t n, unsigned long long hash) {
+    size_t at, length;
+    npy_int32 i;
     for (at = (size_t)hash & (rows->size - 1); (i = rows->table[at]) >= 0; at = (at + 1) & (rows->size - 1)) {
         const npy_int64 *other;
         if (hash_of_row(rows, i) != hash) continue;
         other = row_at(rows, i, &length);
-        if (length == n && memcmp(other, row, n * sizeof *row) == 0) return i;
+        if (length == n && memcmp(other, row, n * sizeof *row) == 0) break;
     }
+    return at;
+}
+
+npy_int32 find_row(const Rows *rows, const npy_int64 *row, size_t n) { return rows->count == 0 ? -1 : rows->table[position(rows, row, n, hash_row(row, n))]; }
+
+npy_int32 row_number(Rows *rows, const npy_int64 *row, size_t n) {
+    unsigned long long hash = hash_row(row, n);
+    size_t at, k;
+    if (2 * (size_t)rows->count >= rows->size && grow_table(rows) < 0) return -1;
+    at = position(rows, row, n, hash);
+    if (rows->table[at] >= 0) return rows->table[at];
     k = rows->words.length / sizeof *row + n;
     if (append_bytes(&rows->words, row, n * sizeof *row) < 0 || append_bytes(&rows->ends, &k, sizeof k) < 0 || append_bytes(&rows->hashes, &hash, sizeof hash) < 0) return -1;
     return rows->table[at] = rows->count++;

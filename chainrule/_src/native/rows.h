@@ -38,6 +38,7 @@ typedef struct {
 
 void free_rows(Rows *rows);
 npy_int32 row_number(Rows *rows, const npy_int64 *row, size_t n);            /* the number of a row, which is added if it is new; -1 error */
+npy_int32 find_row(const Rows *rows, const npy_int64 *row, size_t n);        /* the number of a row; -1 if it is new */
 const npy_int64 *row_at(const Rows *rows, npy_int32 number, size_t *length); /* the integers of a row */
 unsigned long long mixed(unsigned long long hash, unsigned long long part);
 

@@ -64,28 +64,45 @@ static PyFrameObject *frame_at(int depth) {
     return (PyFrameObject *)found;
 }
 
+/* Find the user's source location if it is in the current frame: 1, 0 if note_frame() must find it in Python, -1 error. */
+static int find_in_frame(PyFrameObject *frame, PyObject **code, long *lasti) {
+    int is_user_code = 0;
+    if (frame == NULL) return PyErr_Occurred() ? -1 : 0;
+    *code = (PyObject *)PyFrame_GetCode(frame);
+    is_user_code = *code == last_user_code ? 1 : PySet_Contains(core.user_files, ((PyCodeObject *)*code)->co_filename);
+    if (is_user_code == 1) {
+        if (*code != last_user_code) Py_XSETREF(last_user_code, Py_NewRef(*code));
+        *lasti = PyFrame_GetLasti(frame);
+    }
+    Py_DECREF(*code); /* the frame has another reference */
+    return is_user_code;
+}
+
+int find_location(SourceLocation location, PyObject **code, long *lasti) {
+    if (location.code == NULL) return find_in_frame(frame_at(location.depth), code, lasti);
+    *code = location.code;
+    *lasti = PyLong_CheckExact(location.lasti) ? PyLong_AsLong(location.lasti) : -1;
+    return 1;
+}
+
 /* Write the user's source location into two slots of an object, as note_frame of messages/source_locations.py does. */
 int note_location(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, SourceLocation location) {
     PyFrameObject *frame;
-    PyObject *args[2], *done;
+    PyObject *args[2], *done, *code;
+    long lasti;
+    int found;
     if (location.code != NULL) {
         SLOT(object, code_slot) = Py_NewRef(location.code);
         SLOT(object, lasti_slot) = Py_NewRef(location.lasti);
         return 0;
     }
     frame = frame_at(location.depth);
-    if (frame == NULL && PyErr_Occurred()) return -1;
-    if (frame != NULL) {
-        PyObject *code = (PyObject *)PyFrame_GetCode(frame);
-        int is_user_code = code == last_user_code ? 1 : PySet_Contains(core.user_files, ((PyCodeObject *)code)->co_filename);
-        if (is_user_code == 1) {
-            if (code != last_user_code) Py_XSETREF(last_user_code, Py_NewRef(code));
-            SLOT(object, code_slot) = code;
-            SLOT(object, lasti_slot) = PyLong_FromLong(PyFrame_GetLasti(frame));
-            return SLOT(object, lasti_slot) == NULL ? -1 : 0;
-        }
-        Py_DECREF(code);
-        if (is_user_code < 0) return -1;
+    found = find_in_frame(frame, &code, &lasti);
+    if (found < 0) return -1;
+    if (found > 0) {
+        SLOT(object, code_slot) = Py_NewRef(code);
+        SLOT(object, lasti_slot) = PyLong_FromLong(lasti);
+        return SLOT(object, lasti_slot) == NULL ? -1 : 0;
     }
     args[0] = object;
     args[1] = frame == NULL ? Py_None : (PyObject *)frame;

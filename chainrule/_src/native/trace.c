@@ -244,22 +244,41 @@ void set_results(PyObject *call, PyObject *variables, PyObject *step) {
     Py_XSETREF(SLOT(call, call_step), Py_NewRef(step));
 }
 
-PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name, PyObject *array, int scalar) {
-    PyObject *args = PyTuple_New(n), *call, *traced = NULL;
+/* Append a call as an object: -1 error */
+static int add_ufunc_call(const Recording *r, PyObject *function, PyObject *const *args, Py_ssize_t n, PyObject *op_name, PyObject *var) {
+    PyObject *tuple = PyTuple_New(n), *call, *results;
     Py_ssize_t i;
-    int plain;
-    for (i = 0; i < n && args != NULL; i++) {
-        PyObject *part = argument(r, operands[i]);
-        if (part == NULL) Py_CLEAR(args);
-        else PyTuple_SET_ITEM(args, i, part);
+    if (tuple == NULL) return -1;
+    for (i = 0; i < n; i++) PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
+    results = PyTuple_Pack(1, var);
+    call = results == NULL ? NULL : add_call(r, function, method_name, tuple, Py_NewRef(core.no_params), op_name, Py_True);
+    if (call == NULL) {
+        if (results == NULL) Py_DECREF(tuple);
+        Py_XDECREF(results);
+        return -1;
     }
-    if (args == NULL) return NULL;
-    call = add_call(r, function, method_name, args, Py_NewRef(core.no_params), op_name, Py_True);
-    if (call == NULL) return NULL;
-    plain = is_plain_call(r, operands, n);
-    if (plain >= 0) traced = new_result(r, array, plain, scalar, 0);
-    if (traced != NULL && (SLOT(call, call_results) = PyTuple_Pack(1, SLOT(traced, traced_var))) == NULL) Py_CLEAR(traced);
+    SLOT(call, call_results) = results;
     Py_DECREF(call);
+    return 0;
+}
+
+PyObject *note_call(const Recording *r, PyObject *function, PyObject *const *operands, Py_ssize_t n, PyObject *op_name, PyObject *array, int scalar) {
+    PyObject *args[MAX_CALL_ARGS], *traced = NULL, *calls = SLOT(r->recorder, recorder_calls);
+    Py_ssize_t i, count;
+    int plain, done = -1;
+    if (n > MAX_CALL_ARGS || calls == NULL || count_calls_of(calls) < 0) return NULL;
+    Py_INCREF(calls);
+    for (count = 0; count < n; count++) {
+        args[count] = argument(r, operands[count]);
+        if (args[count] == NULL) break;
+    }
+    plain = count < n ? -1 : is_plain_call(r, operands, n);
+    if (plain >= 0) traced = new_result(r, array, plain, scalar, 0);
+    if (traced != NULL) done = append_row(calls, function, args, n, op_name, r->location, SLOT(traced, traced_var));
+    if (done == 0) done = add_ufunc_call(r, function, args, n, op_name, SLOT(traced, traced_var));
+    if (done < 0) Py_CLEAR(traced);
+    for (i = 0; i < count; i++) Py_DECREF(args[i]);
+    Py_DECREF(calls);
     return traced;
 }
 

@@ -50,7 +50,9 @@ int trace_op_rules(const Recording *recording, PyObject *node, PyObject *g, PyOb
 /* call_list.c. append_call: append to `recorder.calls`: 1 if that is another object than a CallList, -1 error. count_calls_of: the number of its calls, or -1.
    note_new_value: count the memory of a new value, and pack calls if there are many new ones or much memory was allocated; pack_calls: pack the
    rest at the end of a trace: -1 error */
+enum { MAX_CALL_ARGS = 8 };
 int append_call(PyObject *calls, PyObject *call);
+int append_row(PyObject *calls, PyObject *function, PyObject *const *args, Py_ssize_t n, PyObject *op_name, SourceLocation location, PyObject *result);
 Py_ssize_t count_calls_of(PyObject *calls);
 int note_new_value(PyObject *recorder, PyObject *array);
 int pack_calls(PyObject *recorder);
