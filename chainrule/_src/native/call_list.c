@@ -302,6 +302,8 @@ typedef struct {
     Buffer kinds, starts, slots;     /* of each packed call the index of its kind, and the end of its slots: operands, then results */
     Rows kind_rows;                  /* form, flags, layouts, op_name, code, lasti and step */
     Buffer all_kinds;                /* Kinds */
+    Rows step_rows;                  /* step of a template, code and lasti */
+    Buffer step_kinds;               /* for each of these rows the kind of the calls; the layouts of their arrays follow from the step */
     Buffer live_index;               /* for each slot the index among `live`, or -1 */
     LiveVar *live;
     Py_ssize_t live_count, live_room;
@@ -586,6 +588,14 @@ static int set_kind_row(CallList *self, npy_int32 form, unsigned char flags, npy
     return append_long(row, (npy_int64)(size_t)op_name) < 0 || append_long(row, (npy_int64)(size_t)code) < 0 || append_long(row, lasti) < 0 || append_long(row, (npy_int64)(size_t)step) < 0 ? -1 : 0;
 }
 
+/* Note the kind of the calls of a step: -1 error. */
+static int note_step(CallList *self, PyObject *call, npy_int32 kind, npy_int64 lasti) {
+    npy_int64 row[3] = {(npy_int64)(size_t)step_of(call), (npy_int64)(size_t)SLOT(call, call_code), lasti};
+    npy_int32 count = self->step_rows.count, found = row[0] == 0 ? -1 : row_number(&self->step_rows, row, 3);
+    if (row[0] == 0) return 0;
+    return found < 0 || (found == count && append_int(&self->step_kinds, kind) < 0) ? -1 : 0;
+}
+
 /* Pack a call: 1, 0 if it has no results yet, -1 error. */
 static int pack_call(CallList *self, PyObject *call) {
     Encoder *e = &self->e;
@@ -614,6 +624,7 @@ static int pack_call(CallList *self, PyObject *call) {
         size_t length;
         const npy_int64 *row = row_at(&self->kind_rows, kind, &length);
         if (add_kind(self, call, form, (npy_int32)(middle - begin), row + 2, (size_t)(count_ints(&self->slots) - begin), flags) < 0) return -1;
+        if (note_step(self, call, kind, location) < 0) return -1;
     }
     return append_int(&self->kinds, kind) < 0 || append_int(&self->starts, (npy_int32)count_ints(&self->slots)) < 0 ? -1 : 1;
 }
@@ -638,41 +649,89 @@ static int pack_newest(CallList *self) {
     return packed < 0 ? -1 : 0;
 }
 
-/* Append the row of a pure call of a ufunc on Vars and numbers: 1; 0 if the call must be appended as an object, because it may be the first of its kind; -1 error. */
+/* Whether calls may be appended as rows: 1, 0, -1 error. */
+static int may_append_rows(CallList *self) {
+    if (count_packed(self) == 0 || self->is_refused) return 0;
+    if (PyList_GET_SIZE(self->newest) == 0) return 1;
+    return pack_newest(self) < 0 ? -1 : PyList_GET_SIZE(self->newest) == 0 && !self->is_refused;
+}
+
+/* Find the user's source location of a call that cannot be within a try block: 1, 0 if Python must do it, -1 error. */
+static int find_call_location(SourceLocation location, PyObject **code, long *lasti) {
+    int found = find_location(location, code, lasti);
+    return found > 0 && (*code == Py_None || PyBytes_GET_SIZE(((PyCodeObject *)*code)->co_exceptiontable) > 0) ? 0 : found;
+}
+
+/* Append the slots of some Vars: 1, 0 if another Var has the number of one, -1 error. */
+static int append_slots(CallList *self, PyObject *const *vars, Py_ssize_t n, npy_int32 call, int are_results) {
+    Py_ssize_t i;
+    for (i = 0; i < n; i++) {
+        LiveVar *entry;
+        if (Py_TYPE(vars[i]) != var_type) continue;
+        entry = live_of(self, vars[i], call, are_results);
+        if (entry == NULL) return PyErr_Occurred() ? -1 : 0;
+        if (are_results) entry->first = call;
+        entry->last = call;
+        if (append_int(&self->slots, entry->slot) < 0) return -1;
+    }
+    return 1;
+}
+
+/* End a row of which the slots from `begin` on were appended, if `done` is 1 and it has a kind, or drop them. Return `done`, or 0 without a kind. */
+static int end_row(CallList *self, int done, npy_intp begin, npy_int32 kind) {
+    if (done > 0 && kind >= 0) return append_int(&self->kinds, kind) < 0 || append_int(&self->starts, (npy_int32)count_ints(&self->slots)) < 0 ? -1 : 1;
+    self->slots.length = (size_t)begin * sizeof(npy_int32);
+    return done < 0 ? -1 : 0;
+}
+
 int append_row(PyObject *calls, PyObject *function, PyObject *const *args, Py_ssize_t n, PyObject *op_name, SourceLocation location, PyObject *result) {
     CallList *self = (CallList *)calls;
     npy_int64 row[1 + 2 * MAX_UFUNC_ARGS];
-    npy_int32 form, kind, at;
+    npy_int32 form, kind = -1, at;
     npy_intp begin;
-    Reader reader;
-    LiveVar *entry;
     PyObject *code;
     size_t length;
     long lasti;
-    Py_ssize_t i;
-    int found;
-    if (Py_TYPE(calls) != &call_list_type || count_packed(self) == 0 || self->is_refused || n > MAX_UFUNC_ARGS) return 0;
-    found = find_location(location, &code, &lasti);
-    if (found <= 0 || code == Py_None || PyBytes_GET_SIZE(((PyCodeObject *)code)->co_exceptiontable) > 0) return found < 0 ? -1 : 0;
-    if (PyList_GET_SIZE(self->newest) > 0 && (pack_newest(self) < 0 || PyList_GET_SIZE(self->newest) > 0)) return PyErr_Occurred() ? -1 : 0;
-    length = ufunc_row(function, args, n, row);
+    int done;
+    if (Py_TYPE(calls) != &call_list_type || n > MAX_UFUNC_ARGS) return 0;
+    done = may_append_rows(self);
+    if (done > 0) done = find_call_location(location, &code, &lasti);
+    length = done > 0 ? ufunc_row(function, args, n, row) : 0;
     form = length == 0 ? -1 : find_row(&self->e.ufunc_calls, row, length);
-    if (form < 0) return 0;
+    if (form < 0) return done < 0 ? -1 : 0;
     begin = count_ints(&self->slots);
     at = (npy_int32)count_packed(self);
-    reader = (Reader){self, at, 0};
-    for (i = 0; i < n && found > 0; i++) {
-        if (Py_TYPE(args[i]) == var_type && note_operand(args[i], &reader) < 0) found = PyErr_Occurred() ? -1 : 0;
-    }
-    entry = found <= 0 ? NULL : live_of(self, result, at, 1);
-    if (found > 0) found = entry == NULL ? (PyErr_Occurred() ? -1 : 0) : append_int(&self->slots, entry->slot) < 0 || set_kind_row(self, form, PURE, begin, op_name, code, lasti, Py_None) < 0 ? -1 : 1;
-    kind = found <= 0 ? -1 : find_row(&self->kind_rows, (npy_int64 *)self->e.row.bytes, self->e.row.length / sizeof(npy_int64));
-    if (kind < 0) {
-        self->slots.length = (size_t)begin * sizeof(npy_int32);
-        return found < 0 ? -1 : 0;
-    }
-    entry->first = entry->last = at;
-    return append_int(&self->kinds, kind) < 0 || append_int(&self->starts, (npy_int32)count_ints(&self->slots)) < 0 ? -1 : 1;
+    done = append_slots(self, args, n, at, 0);
+    if (done > 0) done = append_slots(self, &result, 1, at, 1);
+    if (done > 0 && set_kind_row(self, form, PURE, begin, op_name, code, lasti, Py_None) < 0) done = -1;
+    if (done > 0) kind = find_row(&self->kind_rows, (npy_int64 *)self->e.row.bytes, self->e.row.length / sizeof(npy_int64));
+    return end_row(self, done, begin, kind);
+}
+
+int append_step(Recording *r, PyObject *step, PyObject *const *vars, Py_ssize_t operands, Py_ssize_t results) {
+    PyObject *calls = SLOT(r->recorder, recorder_calls), *code;
+    CallList *self = (CallList *)calls;
+    npy_int64 row[3];
+    npy_int32 found, kind, at;
+    npy_intp begin;
+    long lasti;
+    int done;
+    if (calls == NULL || Py_TYPE(calls) != &call_list_type) return 0;
+    done = may_append_rows(self);
+    if (done > 0) done = find_call_location(r->location, &code, &lasti);
+    if (done <= 0) return done;
+    row[0] = (npy_int64)(size_t)step;
+    row[1] = (npy_int64)(size_t)code;
+    row[2] = lasti;
+    found = find_row(&self->step_rows, row, 3);
+    kind = found < 0 ? -1 : ints(&self->step_kinds)[found];
+    if (kind < 0 || kind_at(self, kind)->flags != PURE || kind_at(self, kind)->operands != operands || kind_at(self, kind)->results != results) return 0;
+    if (r->location.code == NULL && keep_location(r, code, lasti) < 0) return -1;
+    begin = count_ints(&self->slots);
+    at = (npy_int32)count_packed(self);
+    done = append_slots(self, vars, operands, at, 0);
+    if (done > 0) done = append_slots(self, vars + operands, results, at, 1);
+    return end_row(self, done, begin, kind);
 }
 
 /* Drop the Vars that are not used any more, and their values: -1 error. */
@@ -854,6 +913,7 @@ static int traverse_call_list(PyObject *object, visitproc visit, void *arg) {
 static int clear_call_list(PyObject *object) {
     CallList *self = (CallList *)object;
     self->kinds.length = self->starts.length = self->slots.length = 0;
+    self->is_refused = 1;
     Py_CLEAR(self->newest);
     Py_CLEAR(self->forms);
     while (self->live_count > 0) Py_DECREF(self->live[--self->live_count].var);
@@ -866,7 +926,7 @@ static int clear_call_list(PyObject *object) {
 
 static void free_call_list(PyObject *object) {
     CallList *self = (CallList *)object;
-    Buffer *buffers[] = {&self->kinds, &self->starts, &self->slots, &self->all_kinds, &self->live_index};
+    Buffer *buffers[] = {&self->kinds, &self->starts, &self->slots, &self->all_kinds, &self->step_kinds, &self->live_index};
     size_t i;
     PyObject_GC_UnTrack(object);
     clear_call_list(object);
@@ -875,6 +935,7 @@ static void free_call_list(PyObject *object) {
     Py_CLEAR(self->e.variables.dtypes);
     free_encoder(&self->e);
     free_rows(&self->kind_rows);
+    free_rows(&self->step_rows);
     PyMem_Free(self->live);
     PyMem_Free(self->local);
     Py_CLEAR(self->outside);

@@ -207,37 +207,52 @@ static PyObject *compute_step(const Recording *r, PyObject *step, PyObject *cons
     return parts;
 }
 
+/* Append the call of a step as an object: 1, 0 with an error. */
+static int add_step_call(Recording *r, PyObject *step, PyObject *const *items, PyObject *const *results, Py_ssize_t n) {
+    PyObject *variables = PyTuple_New(n), *call;
+    Py_ssize_t i;
+    if (variables == NULL) return 0;
+    for (i = 0; i < n; i++) PyTuple_SET_ITEM(variables, i, Py_NewRef(results[i]));
+    call = add_call(r, field(step, STEP_FUNCTION), field(step, STEP_METHOD), fill(r, field(step, STEP_ARGS), items, VARS), fill(r, field(step, STEP_KWARGS), items, VARS), field(step, STEP_OP_NAME), field(step, STEP_PURE));
+    if (call == NULL) {
+        Py_DECREF(variables);
+        return 0;
+    }
+    set_results(call, variables, step);
+    if (r->location.code == NULL) take_location(r, call);
+    Py_DECREF(call);
+    return 1;
+}
+
 /* Run a step and append its call. Store its results in `results`. 1 done, 0 Python must decide */
 static int run_step(Recording *r, PyObject *step, PyObject *const *items, PyObject **results) {
     PyObject *part = field(step, STEP_MEMORY) == Py_None ? NULL : part_of_operand(r, step, items), *parts = part != NULL ? PyTuple_Pack(1, part) : PyErr_Occurred() ? NULL : compute_step(r, step, items);
-    PyObject *call = NULL, *variables = NULL, *used = field(step, STEP_USED), *operands[MAX_ITEMS];
-    Py_ssize_t i, n = PyLong_AsSsize_t(field(step, STEP_RESULTS)), nused = PyTuple_GET_SIZE(used);
+    PyObject *used = field(step, STEP_USED), *operands[MAX_ITEMS], *vars[2 * MAX_ITEMS];
+    Py_ssize_t i, n = PyLong_AsSsize_t(field(step, STEP_RESULTS)), nused = PyTuple_GET_SIZE(used), made = 0;
     int plain = -1, done = 0, copies = part != NULL && PyTuple_GET_ITEM(field(step, STEP_MEMORY), 1) == Py_True;
     Py_XDECREF(part);
     if (parts == NULL) return 0;
-    for (i = 0; i < nused; i++) operands[i] = items[PyLong_AsSsize_t(PyTuple_GET_ITEM(used, i))];
-    call = add_call(r, field(step, STEP_FUNCTION), field(step, STEP_METHOD), fill(r, field(step, STEP_ARGS), items, VARS), fill(r, field(step, STEP_KWARGS), items, VARS), field(step, STEP_OP_NAME), field(step, STEP_PURE));
-    if (call != NULL) plain = is_plain_call(r, operands, nused);
-    variables = plain < 0 ? NULL : PyTuple_New(n);
-    for (i = 0; variables != NULL && i < n; i++) {
-        PyObject *part = PyTuple_GET_ITEM(parts, i), *array;
+    for (i = 0; i < nused; i++) {
+        operands[i] = items[PyLong_AsSsize_t(PyTuple_GET_ITEM(used, i))];
+        vars[i] = var_of_traced(operands[i]);
+    }
+    plain = is_plain_call(r, operands, nused);
+    for (made = 0; plain >= 0 && made < n; made++) {
+        PyObject *part = PyTuple_GET_ITEM(parts, made), *array;
         int scalar = copies || !PyArray_CheckExact(part);
         array = scalar && !copies ? PyArray_FromScalar(part, NULL) : Py_NewRef(part);
-        results[i] = array == NULL || !is_as_recorded((PyArrayObject *)array, PyTuple_GET_ITEM(field(step, STEP_LAYOUTS), i)) ? NULL : new_result(r, array, plain, scalar, field(step, STEP_ELEMENTS) == Py_True);
+        results[made] = array == NULL || !is_as_recorded((PyArrayObject *)array, PyTuple_GET_ITEM(field(step, STEP_LAYOUTS), made)) ? NULL : new_result(r, array, plain, scalar, field(step, STEP_ELEMENTS) == Py_True);
         Py_XDECREF(array);
-        if (results[i] == NULL) {
-            while (i-- > 0) Py_CLEAR(results[i]);
-            Py_CLEAR(variables);
-        } else PyTuple_SET_ITEM(variables, i, Py_NewRef(var_of_traced(results[i])));
+        if (results[made] == NULL) break;
+        vars[nused + made] = var_of_traced(results[made]);
     }
-    if (variables != NULL) {
-        set_results(call, variables, step);
-        if (r->location.code == NULL) take_location(r, call);
-        done = 1;
+    if (plain >= 0 && made == n) {
+        done = append_step(r, step, vars, nused, n);
+        if (done == 0) done = add_step_call(r, step, items, vars + nused, n);
     }
-    Py_XDECREF(call);
+    while (done <= 0 && made-- > 0) Py_CLEAR(results[made]);
     Py_DECREF(parts);
-    return done;
+    return done > 0;
 }
 
 static PyObject *outputs_of(PyObject *spec, PyObject *const *items) {

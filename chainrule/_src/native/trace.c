@@ -446,6 +446,14 @@ void take_location(Recording *r, PyObject *call) {
     r->location.lasti = Py_NewRef(SLOT(call, call_lasti));
 }
 
+int keep_location(Recording *r, PyObject *code, long lasti) {
+    PyObject *number = PyLong_FromLong(lasti);
+    if (number == NULL) return -1;
+    r->location.code = Py_NewRef(code);
+    r->location.lasti = number;
+    return 0;
+}
+
 void unlocate(Recording *r) {
     Py_CLEAR(r->location.code);
     Py_CLEAR(r->location.lasti);

@@ -39,6 +39,7 @@ void set_results(PyObject *call, PyObject *variables, PyObject *step); /* steals
 /* Have calls note the source location of a backward pass, or of a call; unlocate() ends it. */
 int locate(Recording *recording, PyObject *pass);
 void take_location(Recording *recording, PyObject *call);
+int keep_location(Recording *recording, PyObject *code, long lasti); /* the same for a location: -1 error */
 void unlocate(Recording *recording);
 PyObject *current_op_name(const Recording *recording);                  /* a new reference: the operation that a rule is called for, or "" */
 PyObject *as_tensor_data(const Recording *recording, PyObject *traced); /* steals `traced`; converts a NumPy scalar to a 0-d array */
@@ -47,11 +48,14 @@ PyObject *any_array_of_traced(const Recording *recording, PyObject *x); /* borro
    operands (1 done, 0 Python must do it, -1 error) */
 PyObject *trace_op_value(const Recording *recording, Op *op, PyObject *const *arrays, PyObject *const *operands, int n, int one_step);
 int trace_op_rules(const Recording *recording, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
-/* call_list.c. append_call: append to `recorder.calls`: 1 if that is another object than a CallList, -1 error. count_calls_of: the number of its calls, or -1.
+/* call_list.c. append_call: append to `recorder.calls`: 1 if that is another object than a CallList, -1 error. append_row: append a pure call of a ufunc on Vars and numbers
+   as integers; append_step: append the call of a step of a template on Vars: 1; 0 if it must be appended as an object, because it may be the first of its kind; -1 error.
+   count_calls_of: the number of calls, or -1.
    note_new_value: count the memory of a new value, and pack calls if there are many new ones or much memory was allocated; pack_calls: pack the
    rest at the end of a trace: -1 error */
 enum { MAX_CALL_ARGS = 8 };
 int append_call(PyObject *calls, PyObject *call);
+int append_step(Recording *recording, PyObject *step, PyObject *const *vars, Py_ssize_t operands, Py_ssize_t results);
 int append_row(PyObject *calls, PyObject *function, PyObject *const *args, Py_ssize_t n, PyObject *op_name, SourceLocation location, PyObject *result);
 Py_ssize_t count_calls_of(PyObject *calls);
 int note_new_value(PyObject *recorder, PyObject *array);
