@@ -761,6 +761,7 @@ static int release_variables(CallList *self, PyObject *recorder) {
         Py_DECREF(entry.var); /* frees an array, and runs no other code */
     }
     self->live_count = kept;
+    if (drop_dead_references(recorder) < 0) return -1;
     self->released_bytes += self->new_bytes - bytes; /* about */
     self->new_bytes = 0;
     self->next_bytes = bytes / 4 > most_bytes ? bytes / 4 : most_bytes;

@@ -176,6 +176,7 @@ extern const SourceLocation current_frame;
 
 /* Note the user's source location in two slots of an object, as note_frame of messages/source_locations.py does. */
 int note_location(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, SourceLocation location);
+PyObject *referent(PyObject *ref); /* borrowed: the object of a weak reference, None if it is freed; NULL with an error */
 int find_location(SourceLocation location, PyObject **code, long *lasti); /* the same location, `code` borrowed: 1, 0 if Python must find it, -1 error */
 /* Read the offsets of slots of a Python class. The list ends with a NULL name. -1 with an error */
 typedef struct {

@@ -122,23 +122,44 @@ static PyObject *mark_live(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
+/* Whether two calls have one form and equal operands */
+static int are_equal_calls(const Calls *calls, const npy_int32 *forms, const npy_int32 *same, npy_int32 a, npy_int32 b) {
+    npy_int32 n = calls->starts[a + 1] - calls->starts[a], k;
+    if (forms[a] != forms[b] || n != calls->starts[b + 1] - calls->starts[b]) return 0;
+    for (k = 0; k < n; k++) {
+        if (same[calls->operands[calls->starts[a] + k]] != same[calls->operands[calls->starts[b] + k]]) return 0;
+    }
+    return 1;
+}
+
+/* The first call that is equal to a call: `table`, with open addressing, gets the call if there is none. */
+static npy_int32 first_equal_call(npy_int32 *table, size_t size, const Calls *calls, const npy_int32 *forms, const npy_int32 *same, npy_int32 call) {
+    unsigned long long hash = mixed(1, (unsigned long long)forms[call]);
+    npy_int32 k;
+    size_t at;
+    for (k = calls->starts[call]; k < calls->starts[call + 1]; k++) hash = mixed(hash, (unsigned long long)same[calls->operands[k]]);
+    for (at = (size_t)hash & (size - 1); table[at] >= 0 && !are_equal_calls(calls, forms, same, table[at], call); at = (at + 1) & (size - 1)) {}
+    if (table[at] < 0) table[at] = call;
+    return table[at];
+}
+
 /* merge_equal(calls, forms, live, pure, reads, constant, same, fold) -> how many calls were merged. Clear `live` of a pure call that fold(call) folds, or that is equal
    to an earlier one; `same` gets the index of the array that stands for each of its results. */
 static PyObject *merge_equal(PyObject *module, PyObject *args) {
     PyObject *arrays[7], *fold;
     Calls calls;
-    Rows seen;
-    Buffer first, row;
     unsigned char *live, *pure, *reads, *constant;
-    npy_int32 *forms, *same, k, n, number;
+    npy_int32 *forms, *same, *table, k, n, other;
     npy_intp i, merged = 0;
+    size_t size = 64;
     int failed = 0;
     (void)module;
     if (!PyArg_ParseTuple(args, "OOOOOOOO", &arrays[0], &arrays[1], &arrays[2], &arrays[3], &arrays[4], &arrays[5], &arrays[6], &fold) || open_calls(arrays[0], &calls) < 0) return NULL;
     if ((forms = items_of(arrays[1], NPY_INT32)) == NULL || (live = items_of(arrays[2], NPY_BOOL)) == NULL || (pure = items_of(arrays[3], NPY_BOOL)) == NULL || (reads = items_of(arrays[4], NPY_BOOL)) == NULL || (constant = items_of(arrays[5], NPY_BOOL)) == NULL || (same = items_of(arrays[6], NPY_INT32)) == NULL) return NULL;
-    memset(&seen, 0, sizeof seen);
-    memset(&first, 0, sizeof first);
-    memset(&row, 0, sizeof row);
+    while (size < 2 * (size_t)calls.count) size *= 2;
+    table = PyMem_Malloc(size * sizeof *table);
+    if (table == NULL) return PyErr_NoMemory();
+    memset(table, 0xFF, size * sizeof *table);
     for (i = 0; i < calls.count && !failed; i++) {
         const npy_int32 *results = calls.results + calls.result_starts[i];
         n = calls.result_starts[i + 1] - calls.result_starts[i];
@@ -153,25 +174,13 @@ static PyObject *merge_equal(PyObject *module, PyObject *args) {
             live[i] = is_folded <= 0;
             if (failed || is_folded) continue;
         }
-        row.length = 0;
-        failed = append_long(&row, forms[i]) < 0;
-        for (k = calls.starts[i]; k < calls.starts[i + 1] && !failed; k++) failed = append_long(&row, same[calls.operands[k]]) < 0;
-        number = failed ? -1 : row_number(&seen, (npy_int64 *)row.bytes, row.length / sizeof(npy_int64));
-        if (number < 0) {
-            failed = 1;
-        } else if (number == count_ints(&first)) {
-            failed = append_int(&first, (npy_int32)i) < 0;
-        } else {
-            npy_int32 other = ints(&first)[number];
-            if (calls.result_starts[other + 1] - calls.result_starts[other] != n) continue;
-            for (k = 0; k < n; k++) same[results[k]] = calls.results[calls.result_starts[other] + k];
-            live[i] = 0;
-            merged++;
-        }
+        other = first_equal_call(table, size, &calls, forms, same, (npy_int32)i);
+        if (other == i || calls.result_starts[other + 1] - calls.result_starts[other] != n) continue;
+        for (k = 0; k < n; k++) same[results[k]] = calls.results[calls.result_starts[other] + k];
+        live[i] = 0;
+        merged++;
     }
-    free_rows(&seen);
-    PyMem_Free(first.bytes);
-    PyMem_Free(row.bytes);
+    PyMem_Free(table);
     return failed ? NULL : PyLong_FromSsize_t(merged);
 }
 

@@ -159,6 +159,8 @@ static int is_unused_array(PyObject *array, const PyObject *owner) {
     return 1;
 }
 
+static int has_own_memory(PyArrayObject *x) { return PyArray_BASE(x) == NULL && PyArray_CHKFLAGS(x, NPY_ARRAY_OWNDATA) && !PyDataType_REFCHK(PyArray_DESCR(x)) && ((PyArrayObject_fields *)x)->weakreflist == NULL; }
+
 static void note_unused(const Memories *memories, const LiveVar *entry, PyObject *array) {
     PyObject *owner = owner_of(array);
     Memory *memory = memory_of(memories, owner);
@@ -189,7 +191,7 @@ static int decide(Memory *memory, PyObject *outside, PyObject *regions, const np
     if (found < 0) return -1;
     memory->is_outside = (signed char)found;
     if (found) return 0;
-    memory->is_unused = memory->is_unused && Py_REFCNT(owner) == memory->references && PyArray_BASE(owner) == NULL && PyArray_CHKFLAGS(owner, NPY_ARRAY_OWNDATA) && !PyDataType_REFCHK(PyArray_DESCR(owner)) && ((PyArrayObject_fields *)owner)->weakreflist == NULL;
+    memory->is_unused = memory->is_unused && Py_REFCNT(owner) == memory->references && has_own_memory(owner);
     memory->is_kept = memory->is_unused && crosses(boundaries, n, memory->first, memory->last);
     if (!memory->is_unused || memory->is_kept) return 0;
     found = take_address(regions, (size_t)PyArray_NBYTES(owner), &memory->address);
@@ -211,6 +213,17 @@ static void release_var(LiveVar *entry, PyObject *array, const Memory *memory, c
     }
 }
 
+/* Release an unused Var if nothing but it refers to its array, and the array has no views: 1 done, 0 otherwise, -1 error. */
+static int release_single(LiveVar *entry, PyObject *array, PyObject *regions, const npy_int64 *boundaries, npy_intp n) {
+    int found;
+    if (Py_REFCNT(array) != 1 || !has_own_memory((PyArrayObject *)array)) return 0;
+    entry->is_kept = (unsigned char)crosses(boundaries, n, entry->first, entry->last);
+    if (entry->is_kept) return 1;
+    found = take_address(regions, (size_t)PyArray_NBYTES((PyArrayObject *)array), &entry->address);
+    entry->is_done = found > 0;
+    return found < 0 ? -1 : 1;
+}
+
 npy_int64 release_unused(LiveVar *live, Py_ssize_t count, PyObject *outside, PyObject *regions, const npy_int64 *boundaries, npy_intp n) {
     Memories memories = {NULL, 64};
     Py_ssize_t i;
@@ -226,12 +239,16 @@ npy_int64 release_unused(LiveVar *live, Py_ssize_t count, PyObject *outside, PyO
         if (!is_unused_var(live + i) || array == NULL) continue;
         live[i].address = (npy_int64)(size_t)PyArray_DATA((PyArrayObject *)array);
         live[i].is_done = live[i].is_empty;
-        if (!live[i].is_empty) note_unused(&memories, live + i, array);
+        if (live[i].is_empty) continue;
+        failed = release_single(live + i, array, regions, boundaries, n);
+        if (failed < 0) break;
+        if (failed == 0) note_unused(&memories, live + i, array);
     }
+    failed = failed < 0;
     for (at = 0; at < memories.size && !failed; at++) failed = memories.table[at].owner != NULL && decide(memories.table + at, outside, regions, boundaries, n) < 0;
     for (i = 0; i < count && !failed; i++) {
         PyObject *array = array_of_var(live[i].var);
-        if (array != NULL && !live[i].is_empty && is_unused_var(live + i)) release_var(live + i, array, memory_of(&memories, owner_of(array)), boundaries, n);
+        if (array != NULL && !live[i].is_empty && !live[i].is_done && is_unused_var(live + i)) release_var(live + i, array, memory_of(&memories, owner_of(array)), boundaries, n);
         if (array != NULL && !live[i].is_done && live[i].first >= 0 && PyArray_BASE((PyArrayObject *)array) == NULL) bytes += PyArray_NBYTES((PyArrayObject *)array);
     }
     PyMem_Free(memories.table);

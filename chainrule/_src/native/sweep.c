@@ -630,8 +630,7 @@ static int prepare_write(GradWrite *write, PyObject *g, PyObject *const *args, P
     return write->passes == NULL || write->added == NULL || write->new_grad == NULL ? -1 : 0;
 }
 
-/* Return a borrowed reference to the object of a weak reference, None if it is freed; NULL with an error. */
-static PyObject *referent(PyObject *ref) {
+PyObject *referent(PyObject *ref) {
 #if PY_VERSION_HEX < 0x030D0000
     return PyWeakref_GetObject(ref);
 #else

@@ -319,6 +319,21 @@ int note_holder(const Recording *r, PyObject *tensor) {
     return done;
 }
 
+int drop_dead_references(PyObject *recorder) {
+    PyObject *holders = SLOT(recorder, slots.holders);
+    Py_ssize_t i, n = holders == NULL || !PyList_CheckExact(holders) ? 0 : PyList_GET_SIZE(holders), kept = 0;
+    for (i = 0; i < n; i++) {
+        PyObject *ref = PyList_GET_ITEM(holders, i);
+        if (PyWeakref_CheckRef(ref) && referent(ref) == Py_None) continue;
+        if (i != kept) {
+            PyList_SET_ITEM(holders, i, PyList_GET_ITEM(holders, kept));
+            PyList_SET_ITEM(holders, kept, ref);
+        }
+        kept++;
+    }
+    return n == kept ? 0 : PyList_SetSlice(holders, kept, n, NULL);
+}
+
 void clear_failed(const Recording *r) { Py_XSETREF(SLOT(r->recorder, slots.failed), Py_NewRef(Py_None)); }
 
 /* ---- ufuncs */
