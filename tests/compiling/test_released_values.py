@@ -44,7 +44,7 @@ def peak_bytes(call: Callable[[], object]) -> int:
 def test_first_call_needs_little_more_memory_than_eager(function: Any) -> None:
     eager = peak_bytes(lambda: function(X))
     cr.compile(cr.grad(diffused))(X[:100])  # imports modules, and fills caches
-    with packing(1024, 1 << 20):
+    with packing(1 << 40, 1 << 20):
         first = peak_bytes(lambda: cr.compile(function)(X))
     assert first < 2.5 * eager + (8 << 20)
 
@@ -62,7 +62,7 @@ def test_values_are_kept_below_the_threshold_and_released_above_it() -> None:
             counts.append(sum([not is_released(var.array) for call in calls for var in call.results]))
             return x
 
-        with packing(1024, 4096):
+        with packing(1 << 40, 4096):
             cr.compile(f, pure=True)(np.linspace(0.0, 1.0, size))
         return counts[0]
 
@@ -130,7 +130,7 @@ def through_tensors(x: Any) -> Any:
 PROGRAMS = [parts, with_reads, with_constants, with_python_steps, with_broadcasts]
 
 
-@pytest.fixture(params=[(1, 1), (16, 200)], ids=["at once", "later"])
+@pytest.fixture(params=[(1, 1), (16, 200), (5, 1 << 40)], ids=["at once", "after some bytes", "after some calls"])
 def sizes(request: Any) -> Iterator[None]:
     with packing(*request.param):
         yield
@@ -188,8 +188,8 @@ def test_same_plan(function: Any) -> None:
     """Check that plans do not depend on released values: no step runs in Python that ran in native code."""
     x = np.linspace(0.1, 1.3, 8)
     plans = []
-    for array_bytes in (1, 1 << 40):
-        with packing(array_bytes, 1):
+    for size in (1, 1 << 40):
+        with packing(size, size):
             plans.append(re.sub(r" at [\d,]+ *", " ", str(cr.compile(function).plan(x))))  # without offsets
     assert plans[0] == plans[1]
     assert "native loop" in plans[0]

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from fuzz.compiled import packing
 
 import chainrule as cr
 from chainrule._src import native
@@ -169,11 +170,12 @@ def in_python(monkeypatch):
     monkeypatch.setattr(native, "LOOPS", None)
 
 
+@pytest.mark.parametrize("pack_sizes", [(1 << 40, 1 << 40), (1, 1), (4, 1 << 40)], ids=["objects", "rows", "both"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_traces_are_those_of_python(name, noted, monkeypatch):
+def test_traces_are_those_of_python(name, pack_sizes, noted, monkeypatch):
     function = FUNCTIONS[name]
     monkeypatch.setattr(recorder, "clear_templates", lambda: None)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), packing(*pack_sizes):
         warnings.simplefilter("ignore")
         found = [compiled(function) for _ in range(3)]  # the last one appends calls from templates
         on = native.LOOPS.switch_on(False)
@@ -219,7 +221,7 @@ def test_passes_are_those_of_python(name, monkeypatch):
                 encoded = EncodedCalls(program.calls)
                 fingerprint = Fingerprint(encoded)
                 assert fingerprint == Fingerprint(EncodedCalls(program.calls))
-                assert len(program.calls) < 2 or fingerprint != Fingerprint(EncodedCalls(program.calls[::-1]))
+                assert len(program.calls) < 2 or fingerprint != Fingerprint(EncodedCalls(list(program.calls)[::-1]))
                 calls = {name: getattr(encoded, name) for name in ARRAYS}
                 simplified = Simplified(program, encoded)
                 trace = TraceArrays(program, simplified, plan.LOWERER)

@@ -25,6 +25,8 @@ from .judging import Failure, Outcome
 from .making import Statement
 
 # Operations that work in eager execution but not in a recording.
+#: after how many calls, or bytes of new arrays, the calls of a trace are packed in half of the programs
+PACK_SIZES = [(1, 1), (7, 1 << 40), (1 << 40, 2000)]
 DOCUMENTED = [
     ("not compiled", "it is run as it is"),
     ("for RuntimeError: one of the variables needed for gradient computation", "nothing is overwritten in a recording"),
@@ -57,7 +59,7 @@ def against_eager(program: list[Statement]) -> Outcome:
         if len(first) == 1:
             calls += [{name: x[:1]} for name, x in first.items() if isinstance(x, np.ndarray) and x.ndim]
         # in half of the programs, recorded values are released as soon as possible
-        with packing(1, 1) if rng.random() < 0.5 else contextlib.nullcontext():
+        with packing(*rng.choice(PACK_SIZES)) if rng.random() < 0.5 else contextlib.nullcontext():
             found = compare(function, *[(call,) for call in calls])
     if not found:
         return Outcome([Statement("program", text)], [])

@@ -146,7 +146,9 @@ class Variables:
         return len(self._slots) + len(self._added)
 
     def __getitem__(self, i: int) -> Var:
-        found: Var = self._calls.variable(int(self._slots[i])) if i < len(self._slots) else self._added[i - len(self._slots)]
+        found: Var = (
+            self._calls.variable(int(self._slots[i])) if i < len(self._slots) else self._added[i - len(self._slots)]
+        )
         return found
 
     def __iadd__(self, variables: list[Var]) -> Variables:

@@ -107,7 +107,9 @@ class CallRange(Sequence[TracedCall]):
     def __getitem__(self, at: slice) -> CallRange: ...
     def __getitem__(self, at: int | slice) -> TracedCall | CallRange:
         if isinstance(at, slice):
-            begin, end, _ = at.indices(len(self))
+            begin, end, step = at.indices(len(self))
+            if step != 1:
+                raise ValueError("a slice of packed calls has no step")
             return CallRange(self.calls, self.begin + begin, self.begin + max(begin, end))
         found: TracedCall = self.calls[range(self.begin, self.end)[at]]
         return found
