@@ -1,6 +1,6 @@
 """The calls of a trace as integer arrays, which the first passes read instead of objects.
 
-``tree`` encodes the calls of each segment, in C with the extension (``native/call_list.c``). ``fingerprints``, ``simplify`` and ``trace``
+``tree`` encodes the calls of each segment, in C with the extension (``native/encoding.c``). ``fingerprints``, ``simplify`` and ``trace``
 take the arrays.
 
 Each array of the program has an index. Calls have the same *form* if function and arguments are equal, apart from arrays: such calls
@@ -178,7 +178,7 @@ def operand_vars(call: TracedCall) -> list[Var]:
 
 
 def _encode_calls(calls: list[TracedCall], form_of: Any, layout_indices: dict[Any, int]) -> tuple[Any, ...]:
-    """Return the attributes of EncodedCalls, as ``encode_calls`` in ``native/call_list.c``."""
+    """Return the attributes of EncodedCalls, as ``encode_calls`` in ``native/encoding.c``."""
     index: dict[Var, int] = {}
     signatures: dict[Any, int] = {}
     layouts: list[int] = []

@@ -3,8 +3,7 @@
 #ifndef CHAINRULE_CALL_LIST_H
 #define CHAINRULE_CALL_LIST_H
 
-#include "rows.h"
-#include "trace.h"
+#include "encoding.h"
 
 /* A Var that something refers to. first, last: the calls that compute it (-1: none) and last read it */
 typedef struct {

@@ -4,7 +4,8 @@
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
-#include "call_list.h"
+#include "rows.h"
+#include "trace.h"
 
 /* The items of a contiguous array of a type; NULL with an error */
 static void *items_of(PyObject *x, int type) {

@@ -76,10 +76,10 @@ extern Py_ssize_t recorder_calls;
 extern PyObject *method_name; /* "__call__" */
 extern PyTypeObject *step_type; /* interpreters/templates.py: TemplateStep */
 
-/* call_list.c: call a function for each Var in nested containers, in the order of operand_vars() in compiling/encoding.py: -1 error */
+/* encoding.c: call a function for each Var in nested containers, in the order of operand_vars() in compiling/encoding.py: -1 error */
 typedef int (*VarCallback)(PyObject *var, void *context);
 int visit_vars(PyObject *x, VarCallback visit, void *context);
 
-extern PyMethodDef trace_functions[], template_functions[], pass_functions[], call_list_functions[];
+extern PyMethodDef trace_functions[], template_functions[], pass_functions[], encoding_functions[];
 
 #endif
