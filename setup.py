@@ -61,7 +61,10 @@ UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]
 loops = Extension(
     "chainrule._src.native._loops",
     sources=[f"chainrule/_src/native/{name}" for name in SOURCES],
-    depends=[f"chainrule/_src/native/{name}.h" for name in ("loops", "runner", "eager", "trace", "rows", "encoding", "call_list")],
+    depends=[
+        f"chainrule/_src/native/{name}.h"
+        for name in ("loops", "runner", "eager", "trace", "rows", "encoding", "call_list")
+    ],
     include_dirs=[np.get_include()],
     extra_compile_args=["/O2"] if sys.platform == "win32" else [*UNIX, "-pthread"],
     extra_link_args=[] if sys.platform == "win32" else ["-pthread"],

@@ -65,6 +65,8 @@ def main(count: str = "400") -> int:
         "tests/native",
         "tests/compiling/test_loops.py",
         "tests/compiling/test_trace_in_c.py",
+        "tests/compiling/test_packed_calls.py",
+        "tests/compiling/test_released_values.py",
         "tests/compiling/test_repeated_reads.py",
         "tests/linalg/test_small_matrices.py",
         "tests/nn/test_depthwise.py",

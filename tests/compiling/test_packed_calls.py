@@ -46,7 +46,12 @@ def with_reads(x: Any) -> Any:
     return x
 
 
-FUNCTIONS = [steps, cr.grad(steps), with_reads, lambda x: np.cumsum(np.einsum("i,j->ij", x, x) @ np.tanh(x)) / (1 + np.cos(x)[0])]
+FUNCTIONS = [
+    steps,
+    cr.grad(steps),
+    with_reads,
+    lambda x: np.cumsum(np.einsum("i,j->ij", x, x) @ np.tanh(x)) / (1 + np.cos(x)[0]),
+]
 
 
 @pytest.fixture
@@ -238,7 +243,7 @@ def test_calls_with_two_arrays_of_one_number_stay_objects() -> None:
 
 
 def test_calls_of_other_types_are_refused() -> None:
-    calls = native.LOOPS.CallList(Forms())  # type: ignore[union-attr]
+    calls = native.LOOPS.CallList(Forms())
     with pytest.raises(TypeError, match="TracedCall"), packing(1, 1):
         recorder = Recorder()
         recorder.calls.append(3)
@@ -260,7 +265,7 @@ def test_a_trace_is_freed_with_its_recorder() -> None:
         made = recorder.calls[2].results[0]
         ref = weakref.ref(recorder)
         cycle = [recorder.calls]
-        cycle.append(cycle)  # type: ignore[arg-type]
+        cycle.append(cycle)
         del recorder, cycle
         gc.collect()
         assert ref() is None

@@ -45,6 +45,7 @@ class EncodedCalls:
     def __init__(self, calls: Sequence[TracedCall]) -> None:
         self.calls = calls
         self.variables: Any
+        self.layouts: dict[Any, int]
         self._by_number: NumpyArray | None = None
         if type(calls) is CallRange:
             slots, *arrays = calls.encode()
@@ -53,7 +54,6 @@ class EncodedCalls:
             self.calls, self.layouts = list(calls), {}
             encode = _encode_calls if native.LOOPS is None else native.LOOPS.encode_calls
             self.variables, *arrays, self._by_number = encode(self.calls, Forms(), self.layouts)
-        self.layouts: dict[Any, int]
         (
             self.number, self.layout, self.address, self.starts, self.operands, self.result_starts,
             self.results, self.form, self.signature, self.flags, self.first, self.first_of_form, self.hashes,

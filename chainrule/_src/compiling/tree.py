@@ -73,7 +73,7 @@ class Segment:
         "trace",
     )
 
-    def __init__(self, calls: list[TracedCall], guard: ValueGuard | None, checks: list[ValueCheck]) -> None:
+    def __init__(self, calls: Sequence[TracedCall], guard: ValueGuard | None, checks: list[ValueCheck]) -> None:
         self.checks = checks
         self.encoded: Any = EncodedCalls(calls)
         self.fingerprint = Fingerprint(self.encoded)
