@@ -153,7 +153,13 @@ class LoopFinder:
                 (each for each in found if each[1] - each[0] >= 0.97 * most), key=lambda each: each[2]
             )
             chosen.append(best)
-            found = [each for each in found if each[1] <= begin or each[0] >= end]
+            # the end of a range may repeat by chance at the begin of the next one: the parts before and after the chosen range remain
+            parts = [
+                part
+                for first, last, period in found
+                for part in ((first, min(last, begin), period), (max(first, end), last, period))
+            ]
+            found = [each for each in parts if each[1] - each[0] >= max(MIN_KERNEL_CALLS // 2, MIN_ITERATIONS * each[2])]
         return chosen
 
     # -- operands ----------------------------------------------------------------------------------------------------
