@@ -193,8 +193,12 @@ def test_calls_are_removed_and_replaced() -> None:
         packed = recorder.calls
         assert packed.packed() == len(packed) == 10
         args = [call.args for call in calls]
+        assert packed.producer(calls[7].results[0]) == 7
+        assert packed.producer(Var(7, X)) == -1
         del packed[7]
-        assert packed.packed() == 7
+        assert packed.packed() == 9
+        assert packed.producer(calls[7].results[0]) == -1
+        assert packed.producer(calls[8].results[0]) == 7
         del args[7]
         assert [call.args for call in packed] == args
         packed[3:] = packed[4:6]

@@ -179,7 +179,10 @@ class CapturedArrays:
             return
         del self.parts[key]
         self.arrays[id(var.array)] = var
-        index = next(i for i, call in enumerate(self.calls) if call.results == (var,))
+        if native.LOOPS is None:
+            index = next(i for i, call in enumerate(self.calls) if call.results == (var,))
+        else:
+            index = self.calls.producer(var)
         del self.calls[index]
         for guard in self.guards:
             guard.call_index -= guard.call_index > index

@@ -697,6 +697,23 @@ static PyObject *items_of_list(PyObject *object, PyObject *at) {
     return calls_between(self, begin, end);
 }
 
+static void delete_row(CallList *self, npy_intp i) {
+    npy_int32 *starts = ints(&self->starts), begin = (npy_int32)(slots_of(self, i) - ints(&self->slots)), width = starts[i] - begin;
+    npy_intp n = count_packed(self), k;
+    memmove(ints(&self->slots) + begin, ints(&self->slots) + starts[i], self->slots.length - (size_t)starts[i] * sizeof(npy_int32));
+    memmove(ints(&self->kinds) + i, ints(&self->kinds) + i + 1, (size_t)(n - i - 1) * sizeof(npy_int32));
+    for (k = i + 1; k < n; k++) starts[k - 1] = starts[k] - width;
+    self->slots.length -= (size_t)width * sizeof(npy_int32);
+    self->kinds.length -= sizeof(npy_int32);
+    self->starts.length -= sizeof(npy_int32);
+    for (k = 0; k < self->live_count; k++) {
+        LiveVar *entry = self->live + k;
+        if (entry->first == i) entry->first = -1; /* no call computes it */
+        else if (entry->first > i) entry->first--;
+        if (entry->last >= i) entry->last--;
+    }
+}
+
 /* calls[begin:] = list, and del calls[i] */
 static int set_items_of_list(PyObject *object, PyObject *at, PyObject *value) {
     CallList *self = (CallList *)object;
@@ -713,6 +730,10 @@ static int set_items_of_list(PyObject *object, PyObject *at, PyObject *value) {
     if (begin < 0 || begin > length_of(self) || (is_slice ? end != length_of(self) || value == NULL : value != NULL || end > length_of(self))) {
         PyErr_SetString(PyExc_ValueError, "calls of a trace are replaced up to the end, or removed one by one");
         return -1;
+    }
+    if (!is_slice && begin < count_packed(self)) {
+        delete_row(self, begin);
+        return 0;
     }
     if (unpack(self, begin) < 0) return -1;
     return PyList_SetSlice(self->newest, begin - count_packed(self), end - count_packed(self), value);
@@ -775,6 +796,32 @@ static PyObject *variable_of_slot(PyObject *self, PyObject *slot) {
         return NULL;
     }
     return variable_at((CallList *)self, (npy_int32)i);
+}
+
+/* producer(var) -> the index of the call that computes a Var, or -1 */
+static PyObject *producer_of(PyObject *object, PyObject *var) {
+    CallList *self = (CallList *)object;
+    npy_int32 slot, k;
+    Py_ssize_t i;
+    if (Py_TYPE(var) != var_type) {
+        PyErr_SetString(PyExc_TypeError, "expected a Var");
+        return NULL;
+    }
+    for (i = PyList_GET_SIZE(self->newest) - 1; i >= 0; i--) {
+        PyObject *call = PyList_GET_ITEM(self->newest, i), *results = Py_TYPE(call) == call_type ? SLOT(call, call_results) : NULL;
+        if (results == NULL || !PyTuple_CheckExact(results)) continue;
+        for (k = 0; k < PyTuple_GET_SIZE(results); k++) {
+            if (PyTuple_GET_ITEM(results, k) == var) return PyLong_FromSsize_t(count_packed(self) + i);
+        }
+    }
+    slot = find_slot(self, var);
+    for (i = slot < 0 ? -1 : count_packed(self) - 1; i >= 0; i--) {
+        const Kind *kind = packed_kind(self, i);
+        for (k = 0; k < kind->results; k++) {
+            if (slots_of(self, i)[kind->operands + k] == slot) return PyLong_FromSsize_t(i);
+        }
+    }
+    return PyLong_FromLong(-1);
 }
 
 /* result_with_number(number, begin, end) -> the result of one of these packed calls with a number, or None */
@@ -915,6 +962,7 @@ static PyMethodDef call_list_methods[] = {
     {"encode", encode_range, METH_VARARGS, "encode(begin, end): some packed calls as integer arrays"},
     {"live_results", live_results, METH_VARARGS, "live_results(begin, end): the results of packed calls whose Vars exist"},
     {"find", find_var, METH_O, "find(var): the slot of a Var, or -1"},
+    {"producer", producer_of, METH_O, "producer(var): the index of the call that computes a Var, or -1"},
     {"variable", variable_of_slot, METH_O, "variable(slot): the Var of a slot"},
     {"result_with_number", result_with_number, METH_VARARGS, "result_with_number(number, begin, end): the result of one of these packed calls with a number, or None"},
     {NULL, NULL, 0, NULL},

@@ -154,7 +154,7 @@ static int is_unused_var(const LiveVar *entry) { return !entry->is_kept && Py_RE
 /* Whether nothing else refers to an array of an unused Var, and to its bases up to the owner of the memory */
 static int is_unused_array(PyObject *array, const PyObject *owner) {
     for (; array != owner; array = PyArray_BASE((PyArrayObject *)array)) {
-        if (Py_REFCNT(array) != 1) return 0;
+        if (Py_REFCNT(array) != 1 || ((PyArrayObject_fields *)array)->weakreflist != NULL) return 0;
     }
     return 1;
 }
