@@ -9,7 +9,7 @@
 #define NO_IMPORT_UFUNC
 #include "call_list.h"
 
-enum { CHUNK = 1 << 12, CHUNK_BYTES = 8 << 20, TRIMMED_BYTES = 64 << 20 };
+enum { CHUNK = 1 << 12, CHUNK_BYTES = 8 << 20 };
 static npy_int64 most_calls = CHUNK, most_bytes = CHUNK_BYTES; /* see set_pack_sizes */
 
 typedef struct {
@@ -35,10 +35,9 @@ typedef struct {
     PyObject *owners;                /* {address: an array that is the base of the arrays without memory in one reserved piece} */
     npy_int64 new_bytes, next_bytes; /* allocated since calls were packed last, and when that is due again */
     npy_int64 next_calls;            /* the number of calls when that is due */
-    npy_int64 released_bytes;
     npy_int32 *local;                /* by slot: see local_index */
     npy_intp local_count;
-    int is_refused; /* two Vars have one number: no calls are packed */
+    int is_refused; /* two Vars have one number, or there was an error: no more calls are packed */
 } CallList;
 
 static PyTypeObject call_list_type;
@@ -369,8 +368,9 @@ static int pack_newest(CallList *self) {
         i += packed > 0;
     }
     if (i > 0 && PyList_SetSlice(self->newest, 0, i, NULL) < 0) return -1;
-    if (packed < 0 && self->is_refused && !PyErr_Occurred()) return unpack(self, 0);
-    return packed < 0 ? -1 : 0;
+    if (packed >= 0) return 0;
+    self->is_refused = 1;
+    return PyErr_Occurred() ? -1 : unpack(self, 0);
 }
 
 /* Whether calls may be appended as rows: 1, 0, -1 error. */
@@ -486,7 +486,6 @@ static int release_variables(CallList *self, PyObject *recorder) {
     }
     self->live_count = kept;
     if (drop_dead_references(recorder) < 0) return -1;
-    self->released_bytes += self->new_bytes - bytes; /* about */
     self->new_bytes = 0;
     self->next_bytes = bytes / 4 > most_bytes ? bytes / 4 : most_bytes;
     self->next_calls = length_of(self) + (kept / 4 > most_calls ? kept / 4 : most_calls);
@@ -527,7 +526,7 @@ int pack_calls(PyObject *recorder) {
     Py_INCREF(self);
     done = pack(self, recorder);
     Py_DECREF(self);
-    if (self->released_bytes > TRIMMED_BYTES) trim_memory(); /* the plan is about to allocate its own */
+    if (PyList_GET_SIZE(self->regions) > 1) trim_memory(); /* much was released, and the plan is about to allocate its own memory */
     return done;
 }
 
@@ -637,9 +636,10 @@ static int traverse_call_list(PyObject *object, visitproc visit, void *arg) {
 
 static int clear_call_list(PyObject *object) {
     CallList *self = (CallList *)object;
-    self->kinds.length = self->starts.length = self->slots.length = 0;
+    self->kinds.length = self->starts.length = self->slots.length = self->live_index.length = 0;
+    self->e.variables.numbers = 0;
     self->is_refused = 1;
-    Py_CLEAR(self->newest);
+    if (self->newest != NULL && PyList_SetSlice(self->newest, 0, PyList_GET_SIZE(self->newest), NULL) < 0) PyErr_Clear();
     Py_CLEAR(self->forms);
     while (self->live_count > 0) Py_DECREF(self->live[--self->live_count].var);
     while (self->all_kinds.length > 0) {
@@ -655,6 +655,7 @@ static void free_call_list(PyObject *object) {
     size_t i;
     PyObject_GC_UnTrack(object);
     clear_call_list(object);
+    Py_CLEAR(self->newest);
     for (i = 0; i < sizeof buffers / sizeof *buffers; i++) PyMem_Free(buffers[i]->bytes);
     Py_CLEAR(self->e.variables.layout_indices);
     Py_CLEAR(self->e.variables.dtypes);
@@ -669,7 +670,7 @@ static void free_call_list(PyObject *object) {
     Py_TYPE(object)->tp_free(object);
 }
 
-static Py_ssize_t length_of_list(PyObject *self) { return ((CallList *)self)->newest == NULL ? 0 : length_of((CallList *)self); }
+static Py_ssize_t length_of_list(PyObject *self) { return length_of((CallList *)self); }
 
 static PyObject *item_of_list(PyObject *object, Py_ssize_t i) {
     CallList *self = (CallList *)object;
