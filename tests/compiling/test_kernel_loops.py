@@ -11,10 +11,13 @@ from native.random_loops import LoopMaker
 
 import chainrule as cr
 from chainrule._src.arrays.any_array import with_strides
-from chainrule._src.compiling import kernel_loops
-from chainrule._src.compiling.grouping import KernelCall
+from chainrule._src.compiling import kernel_loops, looped_lowering
+from chainrule._src.compiling import plan as plan_module
+from chainrule._src.compiling.factors import Memories
+from chainrule._src.compiling.kernel_loops import RepeatedCalls
 from chainrule._src.compiling.layout import Arena, arena_nbytes
 from chainrule._src.compiling.plan import ExecutionPlan
+from chainrule._src.compiling.steps import Lowering
 from chainrule._src.native import AVAILABLE, Runner, code
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
@@ -152,8 +155,8 @@ def test_what_nobody_needs_later_has_one_place():
 
 def test_a_loop_around_another_one():
     plan = of(steps_within_steps)[1]
-    assert [count for _, _, count in plan.loops][-1] == 9  # the first iteration differs: it starts with the argument
-    assert "9 times" in str(plan)
+    assert [count for _, _, count in plan.loops] == [9, 6]  # the first iterations differ: they start with arguments
+    assert "loop 1: " in str(plan) and "9 times" in str(plan) and "6 times" in str(plan)
 
 
 def test_numbers_of_a_loop_within_another_one():
@@ -210,10 +213,11 @@ def test_places_are_used_again_where_only_the_last_rounds_are_read():
 
 
 @pytest.mark.parametrize("first", [0, *[pytest.param(first, marks=pytest.mark.slow) for first in (20, 40)]])
-def test_random_loops(first):
+@pytest.mark.parametrize("nested", [0.1, 0.3])
+def test_random_loops(first, nested):
     with np.errstate(all="ignore"):
         for seed in range(first, first + 20):
-            maker = LoopMaker(seed)
+            maker = LoopMaker(seed, nested)
             p = maker.make()
             given = [maker.rng.standard_normal(var.shape).astype(var.dtype) for var in p.inputs]
             given = [with_strides(x, var.array.strides) for x, var in zip(given, p.inputs)]
@@ -273,30 +277,79 @@ def test_equal_constants_are_one():
     assert str(ExecutionPlan(p)).count("f8[4]") < 20
 
 
-def test_loops_in_a_body_repeat_its_kernel_calls():
-    """The kernel calls of a loop, times its trip count, are those of the body that it was found in."""
+def test_loops_repeat_the_kernel_calls_of_a_program():
+    """The kernel calls of a loop, times its trip count and those of the loops around, are those of its iterations."""
     counted = []
-    original = kernel_loops.detect_loops
 
-    def noted(kernel_calls, elsewhere, depth):
-        items = original(kernel_calls, elsewhere, depth)
-        counted.append((len(kernel_calls), sum(_length(item) for item in items)))
-        return items
+    def noted(program, simplified, lowerer):
+        lowering = looped_lowering.lower_with_loops(program, simplified, lowerer)
+        unrolled = Lowering(program, simplified, lowerer)
+        numbers = [k for k, step in enumerate(lowering.steps) if not step.view]
+        memories = Memories([lowering.steps[k] for k in numbers])
+        calls = looped_lowering.kernel_calls_of(numbers, lowering.steps, lowering.loops, memories)
+        added = sum(len(step.template.loops) for step in lowering.steps if step.call is None)
+        added -= sum(len(step.template.loops) for step in unrolled.steps if step.call is None)
+        loops = [len(step.template.loops) for step in unrolled.steps if not step.view]
+        counted.append((_length(calls) - added, sum(loops), _depth(calls)))
+        return lowering
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel_loops, "detect_loops", noted)
+        patch.setattr(plan_module, "lower_with_loops", noted)
         for function in LOOPS:
             cr.compile(cr.grad(function))(A, X)
-    assert counted and all(before == after for before, after in counted)
-    assert any(before > len(LOOPS) * 6 for before, _ in counted)
+    assert len(counted) == len(LOOPS) and all(looped == unrolled for looped, unrolled, _ in counted)
+    assert [depth for _, _, depth in counted].count(2) == 1
 
 
-def _length(item):
-    if type(item) is KernelCall:
-        return 1
-    if type(item) is kernel_loops.KernelLoop:
-        return item.count * sum(_length(inner) for inner in item.items)
-    return len(item.kernel_calls)
+def _length(calls):
+    """Return the number of kernel calls that run."""
+    return sum(call.count * _length(call.calls) if type(call) is RepeatedCalls else 1 for call in calls)
+
+
+def _depth(calls):
+    return max([1 + _depth(call.calls) for call in calls if type(call) is RepeatedCalls], default=0)
+
+
+def scan_of_steps(a, x):
+    def body(carry, row):
+        for k in range(12):
+            carry = np.tanh(carry * 0.9 + row) - 0.01 * k
+        return carry, carry * row
+
+    return np.sum(cr.scan(body, a, x)[1])
+
+
+def scan_of_solutions(a, x):
+    """A template of ``solve`` has a temporary that only its variant with shared factors uses."""
+
+    def body(carry, row):
+        for k in range(12):
+            matrix = 3 * np.eye(4) + np.outer(row, row) * (0.1 * k)
+            carry = np.tanh(np.linalg.solve(matrix, carry + row))
+        return carry, carry * row
+
+    return np.sum(cr.scan(body, a, x)[1])
+
+
+@pytest.mark.parametrize("function", [scan_of_steps, scan_of_solutions])
+@pytest.mark.parametrize("transformed", [lambda f: f, cr.grad], ids=["value", "grad"])
+def test_a_python_loop_in_the_body_of_a_scan(function, transformed, monkeypatch):
+    found = []
+    original = kernel_loops.KernelLoop.__init__
+
+    def noted(self, body, depth):
+        original(self, body, depth)
+        found.append((depth, self.count))
+
+    function = transformed(function)
+    monkeypatch.setattr(kernel_loops.KernelLoop, "__init__", noted)
+    expected = [np.asarray(function(a, x)).tobytes() for a, x in ((A, X), (-A, X - 0.1))]
+    # the first iteration starts with the carry of the scan; the backward pass saves each value in an array of its own
+    assert (0, 20) in found and (transformed is cr.grad or (1, 11) in found)
+    monkeypatch.undo()
+    compiled = cr.compile(function)
+    compiled(A, X)
+    assert [np.asarray(compiled(a, x)).tobytes() for a, x in ((A, X), (-A, X - 0.1))] == expected
 
 
 def scanned(A, x):

@@ -22,7 +22,7 @@ class Body:
         rng = maker.rng
         self.ops = []
         for _ in range(rng.integers(2, 9)):
-            kind = 12 if not depth and rng.random() < 0.1 else int(rng.choice([*range(12), 13]))
+            kind = 12 if depth < maker.deepest and rng.random() < maker.nested else int(rng.choice([*range(12), 13]))
             refs = [(str(rng.choice(maker.sources)), int(rng.integers(1 << 16))) for _ in range(2)]
             inner = Body(maker, depth + 1) if kind == 12 else None
             self.ops.append((kind, int(rng.integers(1 << 16)), refs, inner, int(rng.integers(4, 12))))
@@ -31,9 +31,15 @@ class Body:
 
 
 class LoopMaker:
-    """Makes a program of two loops. The second loop may read values that the first one saved, in reverse order."""
+    """Makes a program of two loops. The second loop may read values that the first one saved, in reverse order.
 
-    def __init__(self, seed: int) -> None:
+    Args:
+        nested: the probability that an operation of a body is a loop.
+        deepest: the maximum number of loops around a loop.
+    """
+
+    def __init__(self, seed: int, nested: float = 0.1, deepest: int = 1) -> None:
+        self.nested, self.deepest = nested, deepest
         self.rng = rng = np.random.default_rng(seed)
         self.size = int(rng.integers(4096, 6000)) if rng.random() < 0.05 else int(rng.integers(1, 12))
         self.count = int(rng.integers(3, 30))

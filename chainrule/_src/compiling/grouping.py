@@ -4,7 +4,7 @@ The time of an elementwise loop on large arrays is the memory traffic of its ope
 group (``LoopGroup.can_add``). The group runs all its calls on one block of elements before the next block, and intermediate values stay in
 cache. A reduction of the rows of a result can join the group (``LoopGroup.can_reduce``): the sum of a product then needs no memory for
 the product. Kernel calls between the members of a group are moved before or after the group, if that does not change the results.
-``kernel_loops`` and ``scan_lowering`` call ``group_kernel_calls``.
+``kernel_loops`` calls ``group_kernel_calls``.
 """
 
 from __future__ import annotations

@@ -31,11 +31,10 @@ class Buffer:
         root: the array that it was made for.
         first, last: the first and last times at which it is used.
         offset: its offset in the arena.
-        parent, parent_offset: the buffer that it is a slot of, and its offset there, if a loop writes it (``kernel_loops``).
         slots: whether a detected loop writes it: one slot per iteration, or a ring of slots.
     """
 
-    __slots__ = ("first", "index", "kind", "last", "nbytes", "offset", "parent", "parent_offset", "root", "slots")
+    __slots__ = ("first", "index", "kind", "last", "nbytes", "offset", "root", "slots")
 
     root: BufferView
 
@@ -44,9 +43,8 @@ class Buffer:
         self.nbytes = nbytes
         self.index = index
         self.first = self.last = -1
-        self.offset = self.parent_offset = 0
+        self.offset = 0
         self.slots = False
-        self.parent: Buffer | None = None
 
 
 #: (bytes per iteration, number of slots of a ring buffer or 0, first slot)
@@ -65,15 +63,6 @@ class MovingBuffer(NamedTuple):
 def root_of(location: Any) -> Buffer:
     """Return the buffer of a location."""
     return location.root if type(location) is MovingBuffer else location
-
-
-def enclosing_buffer(buffer: Buffer) -> tuple[Buffer, int]:
-    """Return the outermost buffer that contains a buffer, and the offset there."""
-    offset = 0
-    while buffer.parent is not None:
-        offset += buffer.parent_offset
-        buffer = buffer.parent
-    return buffer, offset
 
 
 class BufferView:

@@ -31,10 +31,9 @@ from chainrule._src.compiling.layout import (
     MovingBuffer,
     assign_arena_offsets,
     data_address,
-    enclosing_buffer,
     root_of,
 )
-from chainrule._src.compiling.looped_lowering import LoweredLoop, add_kernel_calls
+from chainrule._src.compiling.looped_lowering import LoweredLoop, kernel_calls_of
 from chainrule._src.compiling.loops import ROUND
 from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, exception_names
 from chainrule._src.compiling.steps import Lowering, PlanStep
@@ -58,28 +57,24 @@ class NativeSegment:
     Attributes:
         steps: the indices of the steps.
         items: the kernel calls, groups and loops, in the order in which they run.
-        loops: for each loop the first and last step of the body, and the trip count.
+        loops: for each loop the first and last step of the body, and the trip count; inner loops come after the loop around them.
     """
 
     def __init__(
         self, numbers: list[int], steps: list[PlanStep], memories: Memories, loops: dict[int, LoweredLoop]
     ) -> None:
         self.steps = numbers
-        self.items: list[Item] = []
+        self.items = arranged(kernel_calls_of(numbers, steps, loops, memories), 0)
         self.loops: list[tuple[int, int, int]] = []
-        kernel_calls: list[KernelCall] = []  # since the last loop
-        within: list[int] = []  # the steps of the last loop
         for number in numbers:
-            loop = loops.get(number)
-            if loop is not None:
-                within = [k for k in range(loop.first, loop.end) if not steps[k].view]
-                kernel_loop = loop.kernel_loop([steps[k] for k in within], memories, kernel_calls)
-                self.items += [*arranged(kernel_calls), kernel_loop]
-                self.loops.append((number, within[-1], kernel_loop.count))
-                kernel_calls = []
-            if not within or number > within[-1]:
-                add_kernel_calls(kernel_calls, steps[number], memories)
-        self.items += arranged(kernel_calls)
+            if number in loops:
+                self._note_loop(number, loops[number], steps)
+
+    def _note_loop(self, first: int, loop: LoweredLoop, steps: list[PlanStep]) -> None:
+        last = max([k for k in range(loop.first, loop.end) if not steps[k].view])
+        self.loops.append((first, last, loop.count))
+        for number, inner in loop.loops.items():
+            self._note_loop(number, inner, steps)
 
     def buffers(self) -> list[Buffer]:
         """Return all buffers, in the order of first use."""
@@ -325,8 +320,8 @@ class Native:
         self.groups: list[LoopGroup] = []
         self.private: set[Buffer] = set()
         self.memory = assign_arena_offsets(self._arena_buffers())
-        for buffer, outer, at in self._shared_buffers:
-            buffer.offset = outer.offset + at
+        for buffer, other in self._shared_buffers.items():
+            buffer.offset = other.offset
 
     def _arena_buffers(self) -> list[Buffer]:
         """Set the lifetimes of buffers. Return the buffers that need memory in the arena; all others share memory with one of them."""
@@ -337,14 +332,12 @@ class Native:
         self.groups = [item for item, _ in uses.items if type(item) is LoopGroup]
         for group in self.groups:
             self.private |= {buffer for buffer in group.written if _is_private(buffer, group)}
-        shared_buffers: dict[Buffer, Buffer] = {}
+        self._shared_buffers: dict[Buffer, Buffer] = {}
         for item, time in uses.items:
             if type(item) is KernelCall and item.loop.in_place:
-                _reuse_operand(item, time, shared_buffers)
-        self._shared_buffers = [(buffer, shared, 0) for buffer, shared in shared_buffers.items()]
-        self._shared_buffers += [(buffer, *enclosing_buffer(buffer)) for buffer in uses.members]
+                _reuse_operand(item, time, self._shared_buffers)
         self._constants = list(uses.constants)
-        left_out = self.private | shared_buffers.keys()
+        left_out = self.private | self._shared_buffers.keys()
         return [buffer for buffer in uses.buffers if buffer.kind == ARENA and buffer not in left_out]
 
     def shown(self) -> tuple[list[PlanStep], list[tuple[PlanStep, PlanStep, int]]]:
@@ -354,7 +347,7 @@ class Native:
             for first, last, count in segment.loops:
                 shown += steps[at : last + 1]
                 loops.append((steps[first], steps[last], count))
-                at = last + 1
+                at = max(at, last + 1)
         shown += steps[at:]
         return (self._without_views_of_others(shown) if loops else shown), loops
 
@@ -428,14 +421,13 @@ class _BufferUses:
 
     Attributes:
         items: all kernel calls and groups, including those in bodies of loops, each with its time.
-        buffers: the used buffers but for constants; constants: the used constants; members: the used slots of buffers of loops.
+        buffers: the used buffers but for constants; constants: the used constants.
     """
 
     def __init__(self) -> None:
         self.items: list[tuple[Any, int]] = []
         self.buffers: list[Buffer] = []
         self.constants: dict[Buffer, None] = {}  # other plans may use them, too
-        self.members: dict[Buffer, None] = {}
         self._time = 0
 
     def add(self, item: Any) -> None:
@@ -459,9 +451,6 @@ class _BufferUses:
             if buffer.kind == CONSTANT:
                 self.constants[buffer] = None
                 continue
-            if buffer.parent is not None:
-                self.members[buffer] = None
-                buffer, _ = enclosing_buffer(buffer)
             buffer.last = time
             if buffer.first < 0:
                 buffer.first = time
@@ -470,7 +459,7 @@ class _BufferUses:
 
 def _is_private(buffer: Buffer, group: LoopGroup) -> bool:
     """Return whether only a group uses a buffer, and writes all of it in the order of its elements."""
-    if group.locations[buffer] is not buffer or buffer.parent is not None:
+    if group.locations[buffer] is not buffer:
         return False
     offset, stride, _, row = group.written[buffer]
     whole = not row and offset == 0 and stride * group.total == buffer.nbytes

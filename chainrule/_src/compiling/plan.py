@@ -15,15 +15,13 @@ from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.encoding import EncodedCalls
 from chainrule._src.compiling.grouping import LoopGroup
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, assign_arena_offsets
-from chainrule._src.compiling.loop_detection import MIN_ITERATIONS, MIN_KERNEL_CALLS, WINDOWS, LoopFinder
-from chainrule._src.compiling.looped_lowering import LoopedLowering
+from chainrule._src.compiling.looped_lowering import lower_with_loops
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.native_executor import Native, NativePlan
 from chainrule._src.compiling.printing import plan_table
 from chainrule._src.compiling.python_executor import Executor, NativeLoopFailed, Report
 from chainrule._src.compiling.simplify import Simplified, is_released
 from chainrule._src.compiling.steps import Lowering, PlanStep, note_uses
-from chainrule._src.compiling.trace import TraceArrays
 from chainrule._src.compiling.value_checks import ValueDiffers
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.interpreters.trace_types import Program, Var
@@ -31,8 +29,6 @@ from chainrule._src.native import AVAILABLE
 
 ndarray = np.ndarray
 LOWERER = LoopLowerer()
-#: the number of calls up to which programs are lowered once to see whether they may have loops: that takes less time than to find loops
-FEW_CALLS = 64
 
 
 class ExecutionPlan:
@@ -113,7 +109,7 @@ class ExecutionPlan:
 
     def _make_native(self, program: Program, simplified: Simplified) -> bool:
         """Make a native or mixed plan; return whether there are native loops and they give the recorded bits."""
-        lowering = self._lowered(_with_loops(program, simplified))
+        lowering = self._lowered(lower_with_loops(program, simplified, LOWERER))
         native = Native(lowering)
         if not native.segments:
             return False
@@ -140,32 +136,6 @@ class ExecutionPlan:
         self.inputs, self.outputs = lowering.inputs, lowering.outputs
         self.constant_bytes = sum([value.array.nbytes for value in lowering.constants if value.array is not None])
         return lowering
-
-
-def _with_loops(program: Program, simplified: Simplified) -> Lowering:
-    """Lower a program to kernel calls, with one body per loop."""
-    lowering = Lowering(program, simplified, LOWERER) if len(simplified.calls) <= FEW_CALLS else None
-    if lowering is not None and not _may_have_loops(lowering.steps):
-        return lowering
-    trace = TraceArrays(program, simplified, LOWERER)
-    found = LoopFinder(trace)
-    if lowering is not None and not found.loops:
-        return lowering
-    return LoopedLowering(program, simplified, LOWERER, trace, found)
-
-
-def _may_have_loops(steps: list[PlanStep]) -> bool:
-    """Return False for steps that ``LoopFinder`` certainly finds no loop in: with few kernel calls, or without repeated sequences."""
-    if sum([len(step.template.loops) for step in steps if step.template is not None]) < MIN_KERNEL_CALLS:
-        return False
-    kinds: list[object] = []
-    for step in steps:
-        if step.template is not None:
-            kinds.append((*[loop.name for loop in step.template.loops], *[value.layout for value in step.writes]))
-        elif not step.view:
-            kinds.append(step)
-    windows = {tuple(kinds[i : i + WINDOWS[0]]) for i in range(len(kinds))}
-    return len(kinds) - len(windows) >= MIN_ITERATIONS - 1
 
 
 def _python(lowering: Lowering) -> Executor:

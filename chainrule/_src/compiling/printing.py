@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.compiling.grouping import LoopGroup
-from chainrule._src.compiling.layout import ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, BufferView, enclosing_buffer
+from chainrule._src.compiling.layout import ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, BufferView
 from chainrule._src.compiling.steps import PlanStep
 from chainrule._src.interpreters.trace_types import Var
 from chainrule._src.messages.message_parts import counted
@@ -60,12 +60,7 @@ def _memory(value: BufferView, plan: object) -> str:
     """Return the location of a value, with its bytes if it is in the arena."""
     buffer = value.buffer
     if buffer.kind == ARENA:
-        whole, at = enclosing_buffer(buffer)
-        return (
-            f"{buffer.nbytes:,} at {whole.offset + at:,}"
-            if whole is buffer
-            else f"{buffer.nbytes:,} of {whole.nbytes:,} at {whole.offset + at:,}"
-        )
+        return f"{buffer.nbytes:,} at {buffer.offset:,}"
     if buffer.kind == OUTPUT:
         return f"output {buffer.index}"
     if buffer.kind == INPUT:

@@ -4,13 +4,13 @@
 lowered to an :class:`Iteration`, whose inputs and outputs are *carried* from one iteration to the next, *mapped* (a slice of an array
 per iteration, stacked results), or *fixed*. A loop can be a step of a plan: its template has a :class:`ScanLoop` in place of an
 inner loop, which ``kernel_loops`` expands to a :class:`~chainrule._src.compiling.kernel_loops.KernelLoop`. Loop-invariant kernel
-calls are hoisted.
+calls are hoisted. Python loops in the body are detected as in any program, and become inner loops.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, compress, groupby
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +18,9 @@ import numpy as np
 from chainrule._src.arrays.any_array import ensure_strides
 from chainrule._src.arrays.types import AnyArray, NumpyArray, Shape
 from chainrule._src.compiling.factors import Memories
-from chainrule._src.compiling.grouping import KernelCall, group_kernel_calls
+from chainrule._src.compiling.grouping import KernelCall
 from chainrule._src.compiling.iteration import dense_strides
-from chainrule._src.compiling.kernel_loops import Item, KernelLoop, moved
+from chainrule._src.compiling.kernel_loops import BodyCall, Item, RepeatedCalls, arranged, within_loops
 from chainrule._src.compiling.layout import (
     ARENA,
     CONSTANT,
@@ -32,12 +32,13 @@ from chainrule._src.compiling.layout import (
     root_of,
     slot_nbytes,
 )
-from chainrule._src.compiling.looped_lowering import add_kernel_calls
+from chainrule._src.compiling.looped_lowering import LoopedLowering, kernel_calls_of, lower_with_loops
 from chainrule._src.compiling.loops import READ, WRITE, Template, Unlowered
+from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.native_executor import Native, NativePlan
 from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
 from chainrule._src.compiling.simplify import Simplified
-from chainrule._src.compiling.steps import Lowerer, Lowering, ResultLayout
+from chainrule._src.compiling.steps import Lowering, ResultLayout
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.interpreters.trace_types import Program, TracedCall, Var, new_call
 from chainrule._src.native import AVAILABLE
@@ -64,6 +65,10 @@ class _LoweredIteration(Lowering):
         return outputs
 
 
+class _LoopedIteration(_LoweredIteration, LoopedLowering):
+    """The lowering of one iteration with loops."""
+
+
 class Iteration:
     """The kernel calls of one iteration of a loop.
 
@@ -74,41 +79,41 @@ class Iteration:
 
     Attributes:
         inputs, outputs: the BufferViews of inputs and outputs.
-        before: the kernel calls that depend only on fixed inputs; kernel_calls: the others.
+        before: the kernel calls and loops that depend only on fixed inputs; calls: the others.
 
     Raises:
         Unlowered: a call cannot be lowered.
     """
 
-    def __init__(self, program: Program, carried: int, mapped: int, lowerer: Lowerer) -> None:
+    def __init__(self, program: Program, carried: int, mapped: int, lowerer: LoopLowerer) -> None:
         self.carried, self.mapped = carried, mapped
-        lowering = _LoweredIteration(program, Simplified(program), lowerer)
-        steps = [step for step in lowering.steps if not step.view]
+        lowering = lower_with_loops(
+            program, Simplified(program), lowerer, _LoweredIteration, _LoopedIteration, program.outputs
+        )
+        numbers = [k for k, step in enumerate(lowering.steps) if not step.view]
+        steps = [lowering.steps[k] for k in numbers]
         if any([step.template is None for step in steps]):
             raise Unlowered
-        memories = Memories(steps)
-        kernel_calls: list[KernelCall] = []
-        for step in steps:
-            add_kernel_calls(kernel_calls, step, memories)
+        calls = kernel_calls_of(numbers, lowering.steps, lowering.loops, Memories(steps))
         self.inputs, self.outputs = lowering.inputs, lowering.outputs
         self.may_fail = any([step.template.may_fail for step in steps])
         for x, y in zip(self.inputs[:carried], self.outputs, strict=False):
             if x.shape != y.shape or x.dtype != y.dtype or not is_c_order(x):
                 raise Unlowered
-        self.before, self.kernel_calls = self._hoisted(kernel_calls)
+        self.before, self.calls = self._hoisted(calls)
 
-    def _hoisted(self, kernel_calls: list[KernelCall]) -> tuple[list[KernelCall], list[KernelCall]]:
-        """Split kernel calls into loop-invariant ones and the others."""
+    def _hoisted(self, calls: list[BodyCall]) -> tuple[list[BodyCall], list[BodyCall]]:
+        """Split kernel calls and loops into loop-invariant ones and the others."""
         changing = {value.buffer for value in (*self.inputs[: self.carried + self.mapped], *self.outputs)}
-        touched = [kernel_call.touched for kernel_call in kernel_calls]
+        touched = [call.touched for call in calls]
         count = -1
         while count != len(changing):
             count = len(changing)
-            for kernel_call, used in zip(kernel_calls, touched, strict=True):
+            for call, used in zip(calls, touched, strict=True):
                 if not changing.isdisjoint(used):
-                    changing.update(kernel_call.writes)
+                    changing.update(call.writes)
         once = [changing.isdisjoint(used) for used in touched]
-        return [*compress(kernel_calls, once)], [*compress(kernel_calls, [not first for first in once])]
+        return [*compress(calls, once)], [*compress(calls, [not first for first in once])]
 
 
 class LoopOrder(NamedTuple):
@@ -175,8 +180,8 @@ class _Expansion:
     ) -> None:
         self._iteration, self._order, self._depth = iteration, order, depth
         self._locations: dict[Buffer, tuple[Any, int]] = {}
-        self._before: list[KernelCall] = []
-        self._body: list[KernelCall] = []
+        self._before: list[BodyCall] = []
+        self._body: list[BodyCall] = []
         first, mapped = iteration.carried, iteration.carried + iteration.mapped
         given = [None if k is None else reads[k] for k in order.operand_indices]
         results = iter(writes)
@@ -193,12 +198,10 @@ class _Expansion:
             self._body += copy_kernel_calls(
                 _view_at(*self._locations[value.buffer], value), self._slice(next(results), value)
             )
-        once: set[Buffer] = set()
-        self._before += [self._relocated(kernel_call, once) for kernel_call in iteration.before]
-        self._body += [self._relocated(kernel_call, per_iteration) for kernel_call in iteration.kernel_calls]
+        self._before += [self._relocated(call, depth, set()) for call in iteration.before]
+        self._body += [self._relocated(call, depth + 1, per_iteration) for call in iteration.calls]
         self.items = [
-            *_expand_items(self._before, depth),
-            KernelLoop(self._body, order.length, depth, per_iteration),
+            *arranged([*self._before, RepeatedCalls(self._body, order.length, per_iteration)], depth),
             *[kernel_call for kernel_calls in after for kernel_call in kernel_calls],
         ]
 
@@ -208,8 +211,8 @@ class _Expansion:
         stride = slot_nbytes(before.buffer.nbytes)
         ring = Buffer(ARENA, 2 * stride)
         self._before += copy_kernel_calls(_zero_buffer(before) if first is None else first, _view_at(ring, 0, before))
-        self._locations[before.buffer] = moved(ring, (), (stride, 2, 0), self._depth), 0
-        self._locations[after.buffer] = moved(ring, (), (stride, 2, 1), self._depth), 0
+        self._locations[before.buffer] = within_loops(ring, self._depth, ((stride, 2, 0),)), 0
+        self._locations[after.buffer] = within_loops(ring, self._depth, ((stride, 2, 1),)), 0
         return _view_at(ring, (self._order.length % 2) * stride, before)
 
     def _bind_input(self, value: BufferView, given: BufferView | None, mapped: bool) -> set[Buffer]:
@@ -229,37 +232,34 @@ class _Expansion:
         step, start = stack.strides[0], stack.offset
         if self._order.reverse:
             start, step = start + (self._order.length - 1) * step, -step
-        location: Any = stack.buffer
-        moves = location.moves if type(location) is MovingBuffer else ()
-        location = moved(root_of(location), moves, (step, 0, 0) if step else None, self._depth)
+        location = within_loops(stack.buffer, self._depth, ((step, 0, 0) if step else None,))
         return BufferView(0, location, start, value.shape, stack.strides[1:], value.dtype)
 
-    def _relocated(self, kernel_call: KernelCall, new_buffers: set[Buffer]) -> KernelCall:
-        """Return a kernel call of the iteration with the locations of this loop; new buffers are added to ``new_buffers``."""
+    def _relocated(self, call: BodyCall, depth: int, new_buffers: set[Buffer]) -> Any:
+        """Return a kernel call or loop of the iteration with the locations of this loop.
+
+        Args:
+            depth: the number of loops around it.
+            new_buffers: gets its new buffers.
+        """
+        if isinstance(call, RepeatedCalls):
+            calls = [self._relocated(inner, depth, new_buffers) for inner in call.calls]
+            local = {root_of(self._locations[buffer][0]) for buffer in call.local if buffer in self._locations}
+            return RepeatedCalls(calls, call.count, local)
         args = []
-        for location, offset, number in kernel_call.args:
+        for location, offset, number in call.args:
             if location is None or location.kind == CONSTANT:
                 args.append((location, offset, number))
                 continue
-            if location not in self._locations:
-                self._locations[location] = Buffer(ARENA, location.nbytes), 0
-                new_buffers.add(self._locations[location][0])
-            new_location, start = self._locations[location]
-            args.append((new_location, start + offset, None))
-        return KernelCall(kernel_call.loop, args)
-
-
-def _expand_items(kernel_calls: list[KernelCall], depth: int) -> list[Item]:
-    """Return kernel calls that run once, with loops among them expanded."""
-    items: list[Item] = []
-    for whole, part in groupby(kernel_calls, lambda kernel_call: type(kernel_call.loop) is ScanLoop):
-        found = [*part]
-        items += (
-            chain(*[kernel_call.loop.items(kernel_call.args, depth) for kernel_call in found])
-            if whole
-            else group_kernel_calls(found)
-        )
-    return items
+            root, moves = (location.root, location.moves) if type(location) is MovingBuffer else (location, ())
+            if root.kind == CONSTANT:
+                self._locations[root] = root, 0
+            elif root not in self._locations:
+                self._locations[root] = Buffer(ARENA, root.nbytes), 0
+                new_buffers.add(self._locations[root][0])
+            new_location, start = self._locations[root]
+            args.append((within_loops(new_location, depth, moves), start + offset, None))
+        return KernelCall(call.loop, args)
 
 
 def _view_at(location: Any, offset: int, like: BufferView) -> BufferView:

@@ -1,6 +1,6 @@
 """The remaining calls of a program with a signature for each call, for loop detection.
 
-``plan`` makes ``TraceArrays`` from a simplified program. ``loop_detection`` and ``looped_lowering`` read them.
+``looped_lowering`` makes ``TraceArrays`` from a simplified program, and reads them, like ``loop_detection``.
 
 Each array of the program has a *slot*: its index in ``EncodedCalls``, or that of an equal array. The *root* of a view is the slot of
 the array that owns its memory. Calls of the same function with operands of the same layouts share a signature. Python numbers among the
