@@ -66,7 +66,7 @@ typedef struct {
 PackSizes set_pack_sizes(PackSizes sizes); /* returns the sizes before */
 int add_call_list(PyObject *module);
 int note_holder(const Recording *recording, PyObject *tensor); /* CapturedArrays.note_holder */
-int drop_dead_references(PyObject *recorder);                  /* remove the references to tensors that no longer exist from `recorder.holders`: -1 error */
+int drop_dead_references(PyObject *recorder);                  /* remove references to tensors that no longer exist from the list `holders` of a recorder: -1 error */
 
 /* the classes of a trace, and the offsets of their slots */
 extern PyTypeObject *var_type, *call_type;
