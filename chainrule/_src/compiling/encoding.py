@@ -157,8 +157,10 @@ class Variables:
 
     def find(self, var: Var) -> int | None:
         """Return the index of a Var of the calls, or None."""
-        order, by_slot = self._sorted
         slot = self._calls.find(var)
+        if 0 <= slot < len(self._slots) and self._slots.item(slot) == slot:  # as in the first calls of a trace
+            return int(slot)
+        order, by_slot = self._sorted
         at = bisect.bisect_left(by_slot, slot)
         return order[at] if at < len(by_slot) and by_slot[at] == slot else None
 

@@ -184,16 +184,16 @@ class LoopFinder:
         self.buffers: dict[int, LoopBuffer] = {}
         self._roots = len(trace.root)
         numbers = self._roots + trace.results.size
-        self._memory = np.arange(self._roots, dtype=np.int64)  # by root
-        self._iteration = np.zeros(self._roots, np.int64)  # by root, of the outermost loop
-        self._same_memory = np.arange(numbers, dtype=np.int64)  # by number in ``_memory``
+        self._memory = np.arange(self._roots, dtype=np.int32)  # by root
+        self._iteration = np.zeros(self._roots, np.int32)  # by root, of the outermost loop
+        self._same_memory = np.arange(numbers, dtype=np.int32)  # by number in ``_memory``
         self._inner = np.zeros(numbers, np.int64)  # by number in ``_memory``: the iterations of the inner loops
         self._has_inner = False
         operand_root = trace.root[trace.operands]
         self._operand_root, self._operand_offset = operand_root, trace.offset[trace.operands]
         producer = trace.producer[operand_root]
-        self._call = np.repeat(np.arange(len(trace.position)), np.diff(trace.starts))
-        self._distance = np.where(producer >= 0, self._call - producer, -1)
+        self._call = np.repeat(np.arange(len(trace.position), dtype=np.int32), np.diff(trace.starts))
+        self._distance = np.where(producer >= 0, self._call - producer, np.int32(-1))
         self._apart = np.zeros(self._roots + 1, bool)  # the last one is for missing results
         self._apart[trace.root[[trace.slot(var) for var in apart]]] = True
         self._native = np.array([template is not None for template in trace.templates], bool)

@@ -69,15 +69,15 @@ class TraceArrays:
         after = encoded.indices([*program.outputs, *[value for _, value in program.writes]])
         self._share_constants(np.append(_ragged(encoded.starts, encoded.operands, rows[reads[rows]]), after))
         is_view = self._find_views(rows[counts[rows] == 1])[rows]
-        self.position = np.flatnonzero(~is_view)
-        self.index = np.where(is_view, -1, np.cumsum(~is_view) - 1)
+        self.position = np.flatnonzero(~is_view).astype(np.int32)
+        self.index = np.where(is_view, np.int32(-1), np.cumsum(~is_view, dtype=np.int32) - np.int32(1))
         widths = np.diff(encoded.result_starts)[rows]
         self.view_call = encoded.of_variables(-1, np.int32)
         views = np.flatnonzero(is_view)
         self.view_call[_ragged(encoded.result_starts, encoded.results, rows[views])] = np.repeat(views, widths[views])
         rows, widths = rows[self.position], widths[self.position]
         self.operands = self._slot[_ragged(encoded.starts, encoded.operands, rows[reads[rows]])]
-        self.starts = np.append(0, np.cumsum(counts[rows]))
+        self.starts = np.append(np.int32(0), np.cumsum(counts[rows], dtype=np.int32))
         self.results = np.full((len(rows), max(1, int(widths.max(initial=0)))), -1, np.int32)
         results = _ragged(encoded.result_starts, encoded.results, rows)
         self.results[np.arange(self.results.shape[1]) < widths[:, None]] = results
@@ -85,13 +85,13 @@ class TraceArrays:
         for calls in _groups(encoded.signature[rows]):
             self._sign(calls)
         self.dense = np.array([_is_dense(*key) for key in encoded.layouts], bool)
-        self.producer, self.column = encoded.of_variables(-1, np.int64), encoded.of_variables(0, np.int64)
+        self.producer, self.column = encoded.of_variables(-1, np.int32), encoded.of_variables(0, np.int32)
         for column in range(self.results.shape[1]):
             results = self.results[:, column]
             calls = np.flatnonzero(results >= 0)
             self.producer[results[calls]], self.column[results[calls]] = calls, column
-        self.last = encoded.of_variables(-1, np.int64)
-        self.last[self.root[self.operands]] = np.repeat(np.arange(len(rows)), np.diff(self.starts))
+        self.last = encoded.of_variables(-1, np.int32)
+        self.last[self.root[self.operands]] = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(self.starts))
         self.last[self.root[self._slot[after]]] = len(rows)
 
     def slot(self, var: Var) -> int:
