@@ -10,7 +10,7 @@ import pytest
 
 import chainrule as cr
 from chainrule._src.compiling import compiled as module
-from chainrule._src.compiling import plan
+from chainrule._src.compiling import loop_body, plan
 
 X = np.array([1.0, 2.0])
 
@@ -56,6 +56,20 @@ def test_internal_error_is_reported_once_and_the_function_runs(break_compiler: A
     assert "internal error" in str(caught[0].message)
     if break_compiler is _break_trace:
         assert "internal error: TypeError" in f.explain()
+
+
+def test_internal_error_in_the_body_of_a_scan_is_reported(monkeypatch: Any) -> None:
+    monkeypatch.setattr(loop_body, "ProgramLoop", None)
+
+    def body(carry: Any, x: Any) -> Any:
+        return carry + x, carry
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert [cr.scan(body, X[0], X)[0] for _ in range(2)] == [4.0, 4.0]
+    assert [str(warning.message)[:60] for warning in caught] == [
+        "compile: internal error in a call of the body of scan: TypeError"[:60]
+    ]
 
 
 @pytest.mark.parametrize("break_compiler", BREAKS)

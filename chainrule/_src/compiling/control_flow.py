@@ -19,9 +19,11 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Numpy
 from chainrule._src.compiling.body_cache import cache_body, find_cached_body, form_of
 from chainrule._src.compiling.guards.frames import is_thread_traced
 from chainrule._src.compiling.guards.log import TraceRefused
+from chainrule._src.compiling.internal_errors import describe_error, is_internal
 from chainrule._src.compiling.loop_body import NATIVE_ERRORS, Body, record_body, run_body
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.recorder import Recorder
+from chainrule._src.interpreters.trace_types import Unrecordable
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.messages import errors
 from chainrule._src.ops.creation import tensor as new_tensor
@@ -157,6 +159,10 @@ def _index(name: str, x: Any) -> int:
         raise TypeError(f"fori_loop: {name} must be an integer, got {type(x).__name__}") from None
 
 
+#: code of bodies whose internal error was reported
+_REPORTED: set[Any] = set()
+
+
 class _Loop:
     """A loop on flattened arguments.
 
@@ -270,7 +276,9 @@ class _Loop:
             return self._empty()
         body = self.body()
         if body is None:
-            return self._run_eagerly(self.carry, self.xs)
+            result = self._run_eagerly(self.carry, self.xs)
+            self._report_if_internal()
+            return result
         try:
             results = self._run_recorded(body)
         except NATIVE_ERRORS:  # the eager run raises the error with its message
@@ -344,6 +352,7 @@ class _Loop:
     # -- tracing -----------------------------------------------------------------------------------------------------
 
     lean = False
+    _error: Exception | None = None  # of the trace of the body
 
     def body(self) -> Body | None:
         """Return the traced body, or None if it cannot be traced."""
@@ -382,11 +391,20 @@ class _Loop:
             body, trace = record_body(self.iteration, carry, xs, live, self.spec, self.lean)
         except TraceRefused:
             raise
-        except Exception:  # if it is the body's own error, the eager run raises it
+        except Exception as error:  # if it is the body's own error, the eager run raises it
+            self._error = error
             return None
         if form is not None:
             cache_body(form, setting, body, trace)
         return body
+
+    def _report_if_internal(self) -> None:
+        """Warn once about an exception of the trace of the body that shows a defect of the compiler. The eager run has succeeded."""
+        error, code = self._error, getattr(self.function, "__code__", None)
+        if error is None or isinstance(error, Unrecordable) or not is_internal(error) or code in _REPORTED:
+            return
+        _REPORTED.add(code)
+        errors.warn_compile_internal_error(f"the body of {self.api}", None, describe_error(error))
 
     def _run_recorded(self, body: Body) -> Leaves:
         """Run the loop as one operation, and return its results."""
