@@ -30,6 +30,10 @@ pytestmark = pytest.mark.skipif(native.LOOPS is None, reason="only the extension
 X = np.linspace(0.2, 1.7, 6)
 
 
+class Number(float):
+    """A number of another type."""
+
+
 def steps(x: Any) -> Any:
     """Make calls of ufuncs, templates and views, with numbers that differ in each iteration."""
     total = 0.0
@@ -274,3 +278,62 @@ def test_a_trace_is_freed_with_its_recorder() -> None:
         gc.collect()
         assert ref() is None
         assert made.shape == X.shape
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (3, 1 << 40), (1 << 40, 1 << 40)], ids=["at once", "later", "never"])
+@pytest.mark.parametrize(
+    "numbers",
+    [(np.nan, -np.nan), (0.0, -0.0), (Number(0.0), Number(-0.0)), (np.float64(np.nan), -np.float64(np.nan))],
+    ids=["nan", "zero", "subclass", "scalar"],
+)
+def test_numbers_with_other_bits_are_other_numbers(numbers: Any, sizes: Any) -> None:
+    def f(x: Any) -> Any:
+        for i in range(30):
+            x = np.copysign(x, numbers[i * i % 3 % 2], dtype=np.float64) * 1.5 + 0.25 * np.copysign(x, numbers[i % 2])
+        return np.pad(x, 1, constant_values=numbers[0]), np.pad(x, 1, constant_values=numbers[1])
+
+    compiled = cr.compile(f)
+    with packing(*sizes):
+        for x in (X, X, -X):
+            for found, expected in zip(compiled(x), f(x), strict=True):
+                assert np.asarray(found).tobytes() == np.asarray(expected).tobytes()
+
+
+@pytest.mark.parametrize("function", [np.divmod, np.modf, np.frexp], ids=lambda f: f.__name__)
+def test_several_results_of_constants_are_not_folded_from_released_values(function: Any) -> None:
+    n = 6144  # each of two results has fewer bytes than the largest folded constant, and both have more
+    others = (3.0,) if function is np.divmod else ()
+
+    def f(x: Any) -> Any:
+        constant = np.zeros_like(x) + np.linspace(1, 40, n)
+        first, second = function(constant, *others)
+        return x + np.where(x > 1e3, first * 3 + second, 0 * x)
+
+    compiled, x = cr.compile(f), np.linspace(0.0, 1.0, n)
+    with packing(1, 1):
+        for given in (x, x, x + 2000):  # the traced numbers do not need the constants
+            assert np.asarray(compiled(given)).tobytes() == np.asarray(f(given)).tobytes()
+
+
+def test_a_list_of_calls_stays_right_after_a_memory_error() -> None:
+    testcapi = pytest.importorskip("_testcapi")
+    if not hasattr(testcapi, "set_nomemory"):
+        pytest.skip("this Python cannot let allocations fail")
+    for failing in range(60):
+        with packing(1, 1 << 40):
+            calls, recorder = simple_calls(12)
+            for call in calls[:10]:
+                recorder.calls.append(call)
+            recorder.new(X)
+            recorder.calls.append(new_call(np.multiply, "__call__", (calls[9].results[0], 2.0), calls[10].results))
+            recorder.calls.append(calls[11])
+            args = [call.args for call in recorder.calls]
+            testcapi.set_nomemory(failing, failing + 1)
+            try:
+                recorder.pack_calls()
+            except MemoryError:
+                pass
+            finally:
+                testcapi.remove_mem_hooks()
+            recorder.pack_calls()
+            assert [call.args for call in recorder.calls] == args

@@ -19,6 +19,7 @@ from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.compiling.function_trace import FunctionTrace
 from chainrule._src.compiling.guards.guards import IMMUTABLE, Guard
 from chainrule._src.compiling.loop_body import Body
+from chainrule._src.interpreters.same_bits import number_key
 from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
@@ -61,7 +62,7 @@ class FunctionForm:
         if kind is Array or isinstance(x, Tensor) or (kind is ndarray and x.base is None):
             return self._of_array(x)
         if kind in IMMUTABLE or issubclass(kind, np.generic):
-            return kind, repr(x)
+            return number_key(x) if isinstance(x, (float, complex, np.generic)) else (kind, repr(x))
         if kind is tuple:
             return kind, *[self._of(item) for item in x]
         if kind is types.MethodType:

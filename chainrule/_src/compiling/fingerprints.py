@@ -12,6 +12,7 @@ import numpy as np
 
 from chainrule._src.compiling.encoding import EncodedCalls
 from chainrule._src.interpreters.rebuilt import Rebuilt
+from chainrule._src.interpreters.same_bits import number_key
 from chainrule._src.interpreters.trace_types import AsArray, PrimitiveFunction, TracedCall, Var
 
 ndarray = np.ndarray
@@ -88,4 +89,4 @@ class Fingerprint:
             return "dict", *[(str(key), self._of(item)) for key, item in x.items()]
         if kind is ndarray:
             return x.shape, x.dtype.str, x.tobytes()
-        return kind.__name__, repr(x)
+        return number_key(x) if isinstance(x, (float, complex, np.generic)) else (kind.__name__, repr(x))

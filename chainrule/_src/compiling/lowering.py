@@ -31,6 +31,7 @@ from chainrule._src.compiling.loops import KINDS, Operand, Template, Unlowered, 
 from chainrule._src.compiling.steps import ResultLayout
 from chainrule._src.compiling.value_checks import check_value, lower_check
 from chainrule._src.interpreters.rebuilt import Rebuilt
+from chainrule._src.interpreters.same_bits import number_key
 from chainrule._src.interpreters.trace_types import PrimitiveFunction, TracedCall, Var
 from chainrule._src.interpreters.traced import scalar_pow
 
@@ -127,7 +128,7 @@ class LoopLowerer:
         if kind is tuple or kind is list:
             return (kind, *[self._part(item, values) for item in x])
         if kind is float or kind is complex or isinstance(x, np.generic):
-            return (kind, repr(x))  # 0.0 == -0.0, nan != nan
+            return number_key(x)
         if kind is dict:
             return (kind, *[(name, self._part(item, values)) for name, item in x.items()])
         if kind is slice:

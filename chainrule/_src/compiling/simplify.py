@@ -122,7 +122,7 @@ class Simplified:
             if not any([same_memory(array, constants[x]) for x in used]):
                 if any([same_memory(array, x.array) for x in used]):
                     return False  # a view of an array that was copied when it was folded
-                if array.nbytes > FOLDED:
+                if array.nbytes > FOLDED or is_released(array):
                     return False
                 if array.dtype.kind in "fc" and not np.isfinite(array).all():
                     return False  # the call may raise a floating-point exception

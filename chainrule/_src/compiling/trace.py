@@ -21,6 +21,7 @@ from chainrule._src.compiling.loops import Template
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import VIEWS, is_elementwise, share_memory, views_of
+from chainrule._src.interpreters.same_bits import number_key
 from chainrule._src.interpreters.trace_types import Program, TracedCall, Var
 
 ndarray = np.ndarray
@@ -263,7 +264,7 @@ class TraceArrays:
     def _key(self, call: TracedCall, operands: list[int], results: list[int], numbers: list[object]) -> Any:
         """Return the key of a call's signature, and append its numbers; None if no other call can share it."""
         if is_elementwise(call) and not call.kwargs and {*map(type, call.args)} <= _ELEMENTS:
-            numbers += [repr(x) for x in call.args if type(x) is not Var]
+            numbers += [number_key(x) for x in call.args if type(x) is not Var]
             kinds_of_args = [type(x) for x in call.args]
             return call.function, *kinds_of_args, *self.layout[operands + results].tolist()
         function_key = self._lowerer.function_key(call)
@@ -298,7 +299,7 @@ class TraceArrays:
         if kind is tuple or kind is list:
             return (kind, *[part(item) for item in x])
         if kind in kinds or isinstance(x, np.generic):
-            numbers.append(repr(x))
+            numbers.append(number_key(x))
             return (kind, x.dtype) if isinstance(x, np.generic) else kind
         if kind is dict:
             return (kind, *[(name, part(item)) for name, item in x.items()])

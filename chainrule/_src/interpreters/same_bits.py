@@ -1,11 +1,14 @@
-"""Compare results bit for bit: two arrays, or ``np.dot`` with ``np.matmul``. A plan must repeat bits exactly.
+"""Compare results bit for bit: two arrays, two numbers, or ``np.dot`` with ``np.matmul``. A plan must repeat bits exactly.
 
-``recorder`` and the modules of ``compiling`` call ``same_bits`` and ``multiplies_alike``.
+``recorder``, ``trace_types`` and the modules of ``compiling`` call these functions.
 """
 
 from __future__ import annotations
 
 import functools
+import struct
+from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +28,20 @@ def same_bits(x: NumpyArray, y: NumpyArray) -> bool:
     if x.dtype.kind == "c":
         return same_bits(x.real, y.real) and same_bits(x.imag, y.imag)
     return bool(((x == y) & (np.signbit(x) == np.signbit(y)) | ((x != x) & (y != y))).all())
+
+
+def number_key(x: Any) -> Hashable:
+    """Return a key of a number that is equal only for numbers of the same type with the same bits: ``-0.0`` differs from ``0.0``, and
+    ``-nan`` from ``nan``. The key of another object contains the object.
+    """
+    kind = type(x)
+    if isinstance(x, np.generic):
+        if x.dtype.char in "gG":  # its bytes include padding
+            return kind, repr(x), bool(np.signbit(x.real)), bool(np.signbit(x.imag))
+        return kind, x.dtype, repr(x) if x.dtype.kind in "VO" else x.tobytes()
+    if isinstance(x, complex):
+        return kind, struct.pack("dd", x.real, x.imag)
+    return (kind, struct.pack("d", x)) if isinstance(x, float) else (kind, x)
 
 
 def multiplies_alike(function: AnyFunction, x: AnyArray, y: AnyArray) -> bool:

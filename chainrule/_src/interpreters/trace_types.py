@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, overload
 import numpy as np
 
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params, TensorLike
+from chainrule._src.interpreters.same_bits import number_key
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL
 
@@ -232,7 +233,7 @@ def map_vars(x: Any, function: Callable[[Var], Any]) -> Any:
 
 
 def argument_key(x: Any, key_of_var: Callable[[Var], object]) -> Any:
-    """Return a hashable key of arguments. Keys are equal only for equal arguments, including the sign of zeros.
+    """Return a hashable key of arguments. Keys are equal only for equal arguments, and for numbers with the same bits.
 
     Args:
         key_of_var: returns the part of the key for a Var.
@@ -246,7 +247,7 @@ def argument_key(x: Any, key_of_var: Callable[[Var], object]) -> Any:
         return (kind, *[(name, argument_key(item, key_of_var)) for name, item in x.items()])
     if kind is slice:
         return (kind, *[argument_key(item, key_of_var) for item in (x.start, x.stop, x.step)])
-    return (kind, repr(x)) if kind is float or kind is complex or isinstance(x, np.generic) else (kind, x)
+    return number_key(x)
 
 
 class CallRecorder(Protocol):

@@ -1,16 +1,16 @@
 /* The list that a recorder appends calls to.
 
-   A loop of many calls has few different ones. The list keeps the newest calls as objects and packs the others: a packed call is a row of
-   integers, the index of its kind and the slots of its operands and results. Calls of one kind differ in the arrays only; the kind has a
-   TracedCall without arrays, from which call_at() makes the call again. A slot is the index of a Var. Its Var is released with its value once
-   nothing but packed calls refers to it (released_values.c); variable_at() makes another one. encode_range() returns the arrays of EncodedCalls. */
+   The calls of a loop are of few kinds. The list keeps the newest calls as objects and packs the others: a packed call is a row of integers, the
+   index of its kind and the slots of its operands and results. Calls of one kind differ in the arrays only; the kind has a TracedCall without
+   arrays, from which call_at() makes the call again. A slot is the index of a Var. The Var is released with its value once nothing but packed
+   calls refers to it (released_values.c); variable_at() makes another one. encode_range() returns the arrays of EncodedCalls. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
 #include "call_list.h"
 
-enum { CHUNK = 1 << 12, CHUNK_BYTES = 8 << 20 };
-static npy_int64 most_calls = CHUNK, most_bytes = CHUNK_BYTES; /* see set_pack_sizes */
+enum { PACK_AFTER_CALLS = 1 << 12, PACK_AFTER_BYTES = 8 << 20 };
+static npy_int64 pack_after_calls = PACK_AFTER_CALLS, pack_after_bytes = PACK_AFTER_BYTES; /* see set_pack_sizes */
 
 typedef struct {
     PyObject *prototype; /* a TracedCall with a Var without a number in place of each Var; owned */
@@ -20,7 +20,7 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    PyObject *newest;                /* a list of the calls that are not packed */
+    PyObject *unpacked;                /* a list of the calls that are not packed */
     PyObject *forms;                 /* find_form() of encode_calls */
     Encoder e;                       /* forms, signatures and layouts, and the arrays of Vars by slot */
     Buffer kinds, starts, slots;     /* of each packed call the index of its kind, and the end of its slots: operands, then results */
@@ -30,7 +30,7 @@ typedef struct {
     Buffer step_kinds;               /* for each of these rows the kind of the calls; the layouts of their arrays follow from the step */
     Buffer live_index;               /* for each slot the index among `live`, or -1 */
     LiveVar *live;
-    Py_ssize_t live_count, live_room;
+    Py_ssize_t live_count, live_capacity;
     PyObject *outside, *regions;     /* see release_unused */
     PyObject *owners;                /* {address: an array that is the base of the arrays without memory in one reserved piece} */
     npy_int64 new_bytes, next_bytes; /* allocated since calls were packed last, and when that is due again */
@@ -48,7 +48,7 @@ static Kind *kind_at(const CallList *self, npy_int32 i) { return (Kind *)self->a
 static Kind *packed_kind(const CallList *self, npy_intp i) { return kind_at(self, ints(&self->kinds)[i]); }
 static npy_int32 *slots_of(const CallList *self, npy_intp i) { return ints(&self->slots) + (i == 0 ? 0 : ints(&self->starts)[i - 1]); }
 static npy_intp count_slots(const CallList *self) { return count_ints(&self->live_index); }
-static Py_ssize_t length_of(CallList *self) { return count_packed(self) + PyList_GET_SIZE(self->newest); }
+static Py_ssize_t length_of(CallList *self) { return count_packed(self) + PyList_GET_SIZE(self->unpacked); }
 
 PyObject *array_of_var(PyObject *var) { return SLOT(var, var_array) != NULL && PyArray_CheckExact(SLOT(var, var_array)) ? SLOT(var, var_array) : NULL; }
 
@@ -58,12 +58,12 @@ static LiveVar *live_at(const CallList *self, npy_int32 slot) { return ints(&sel
 
 static LiveVar *add_live(CallList *self, PyObject *var, npy_int32 slot, npy_int32 call) {
     LiveVar *entry;
-    if (self->live_count == self->live_room) {
-        Py_ssize_t room = 2 * self->live_room + 64;
-        LiveVar *live = PyMem_Realloc(self->live, (size_t)room * sizeof *live);
+    if (self->live_count == self->live_capacity) {
+        Py_ssize_t capacity = 2 * self->live_capacity + 64;
+        LiveVar *live = PyMem_Realloc(self->live, (size_t)capacity * sizeof *live);
         if (live == NULL) return (LiveVar *)PyErr_NoMemory();
         self->live = live;
-        self->live_room = room;
+        self->live_capacity = capacity;
     }
     entry = self->live + self->live_count;
     *entry = (LiveVar){Py_NewRef(var), slot, -1, call, 0, 0, 0, 0};
@@ -71,7 +71,7 @@ static LiveVar *add_live(CallList *self, PyObject *var, npy_int32 slot, npy_int3
     return entry;
 }
 
-/* The slot of a Var; -1 if it has none */
+/* Return the slot of a Var; -1 if it has none. */
 static npy_int32 find_slot(const CallList *self, PyObject *var) {
     const Variables *v = &self->e.variables;
     long long number = SLOT(var, var_number) == NULL ? -1 : PyLong_AsLongLong(SLOT(var, var_number));
@@ -102,7 +102,18 @@ static int note_number(Variables *v, npy_int64 number, npy_int32 slot) {
     return 0;
 }
 
-/* The live Var of a call, which is added if it is new; NULL with an error, or without one if another Var has its number */
+/* Remove the slots from an index on, which no call has. */
+static void remove_slots(CallList *self, npy_int32 slot) {
+    Variables *v = &self->e.variables;
+    Buffer *buffers[] = {&self->live_index, &v->layout, &v->number};
+    size_t k;
+    for (k = 0; k < sizeof buffers / sizeof *buffers; k++) {
+        if (count_ints(buffers[k]) > slot) buffers[k]->length = (size_t)slot * sizeof(npy_int32);
+    }
+    if (v->address.length > (size_t)slot * sizeof(npy_int64)) v->address.length = (size_t)slot * sizeof(npy_int64);
+}
+
+/* Return the live Var of a call, which is added if it is new; NULL with an error, or without one if another Var has its number. */
 static LiveVar *live_of(CallList *self, PyObject *var, npy_int32 call, int is_result) {
     Variables *v = &self->e.variables;
     long long number = PyLong_AsLongLong(SLOT(var, var_number));
@@ -117,16 +128,21 @@ static LiveVar *live_of(CallList *self, PyObject *var, npy_int32 call, int is_re
     }
     layout = layout_number(v, array);
     slot = (npy_int32)count_slots(self);
-    if (layout == -2 || append_int(&self->live_index, -1) < 0 || append_int(&v->layout, layout) < 0 || append_int(&v->number, (npy_int32)number) < 0 || append_long(&v->address, 0) < 0 || note_number(v, number, slot) < 0) return NULL;
-    entry = add_live(self, var, slot, call);
-    if (entry == NULL || is_result || array == NULL) return entry;
+    if (layout == -2 || append_int(&self->live_index, -1) < 0 || append_int(&v->layout, layout) < 0 || append_int(&v->number, (npy_int32)number) < 0 || append_long(&v->address, 0) < 0 || note_number(v, number, slot) < 0 || (entry = add_live(self, var, slot, call)) == NULL) {
+        remove_slots(self, slot);
+        if (number < v->numbers) v->by_number[number] = -1;
+        self->is_refused = 1;
+        return NULL;
+    }
+    if (is_result || array == NULL) return entry;
     address = PyLong_FromVoidPtr(owner_of(array));
     done = address == NULL ? -1 : PySet_Add(self->outside, address);
     Py_XDECREF(address);
+    if (done < 0) self->is_refused = 1; /* otherwise the memory of an array from outside might be released */
     return done < 0 ? NULL : entry;
 }
 
-/* The base of a released array with some address: a new reference. All arrays that shared memory have one base. */
+/* Return the base of a released array with some address: a new reference. All arrays that shared memory have one base. */
 static PyObject *base_at(const CallList *self, npy_int64 address) {
     ReservedPiece piece = find_piece(self->regions, address);
     PyObject *key, *base = NULL;
@@ -151,7 +167,7 @@ static PyObject *base_at(const CallList *self, npy_int64 address) {
     return base;
 }
 
-/* An array without memory of its own */
+/* Return an array without memory of its own. */
 static PyObject *empty_array(const CallList *self, npy_int32 slot) {
     const Variables *v = &self->e.variables;
     size_t length;
@@ -169,7 +185,7 @@ static PyObject *empty_array(const CallList *self, npy_int32 slot) {
     return array;
 }
 
-/* The Var of a slot: a new reference. A released one is made again, without its value. */
+/* Return the Var of a slot: a new reference. A released one is made again, without its value. */
 static PyObject *variable_at(CallList *self, npy_int32 slot) {
     LiveVar *entry = live_at(self, slot);
     PyObject *var, *array;
@@ -253,10 +269,10 @@ static PyObject *replace_vars(PyObject *x, ReplaceVar replace, void *context) {
     return Py_NewRef(x);
 }
 
-/* A copy of a call with other arguments and results, which may be NULL with an error and are stolen */
+/* Return a copy of a call with other arguments and results, which may be NULL with an error and are stolen. */
 static PyObject *copy_of_call(PyObject *call, PyObject *args, PyObject *kwargs, PyObject *results) {
     PyObject *copy = args == NULL || kwargs == NULL || results == NULL ? NULL : call_type->tp_alloc(call_type, 0);
-    const Py_ssize_t same[] = {call_function, call_method, call_op_name, call_code, call_lasti, call_pure, call_kept, call_step};
+    const Py_ssize_t copied_slots[] = {call_function, call_method, call_op_name, call_code, call_lasti, call_pure, call_kept, call_step};
     size_t k;
     if (copy == NULL) {
         Py_XDECREF(args);
@@ -264,7 +280,7 @@ static PyObject *copy_of_call(PyObject *call, PyObject *args, PyObject *kwargs, 
         Py_XDECREF(results);
         return NULL;
     }
-    for (k = 0; k < sizeof same / sizeof *same; k++) SLOT(copy, same[k]) = Py_XNewRef(SLOT(call, same[k]));
+    for (k = 0; k < sizeof copied_slots / sizeof *copied_slots; k++) SLOT(copy, copied_slots[k]) = Py_XNewRef(SLOT(call, copied_slots[k]));
     SLOT(copy, call_args) = args;
     SLOT(copy, call_kwargs) = kwargs;
     SLOT(copy, call_results) = results;
@@ -319,6 +335,20 @@ static int note_step(CallList *self, PyObject *call, npy_int32 kind, npy_int64 l
     return found < 0 || (found == count && append_int(&self->step_kinds, kind) < 0) ? -1 : 0;
 }
 
+/* Remove the rows from an index on. */
+static void remove_rows(CallList *self, npy_intp begin) {
+    self->slots.length = (size_t)(begin == 0 ? 0 : ints(&self->starts)[begin - 1]) * sizeof(npy_int32);
+    self->kinds.length = self->starts.length = (size_t)begin * sizeof(npy_int32);
+}
+
+/* Append a row whose slots were appended: 1, -1 error. */
+static int append_kind(CallList *self, npy_int32 kind) {
+    npy_intp n = count_packed(self);
+    if (append_int(&self->starts, (npy_int32)count_ints(&self->slots)) == 0 && append_int(&self->kinds, kind) == 0) return 1;
+    self->starts.length = (size_t)n * sizeof(npy_int32);
+    return -1;
+}
+
 /* Pack a call: 1, 0 if it has no results yet, -1 error. */
 static int pack_call(CallList *self, PyObject *call) {
     Encoder *e = &self->e;
@@ -349,25 +379,30 @@ static int pack_call(CallList *self, PyObject *call) {
         if (add_kind(self, call, form, (npy_int32)(middle - begin), row + 2, (size_t)(count_ints(&self->slots) - begin), flags) < 0) return -1;
         if (note_step(self, call, kind, location) < 0) return -1;
     }
-    return append_int(&self->kinds, kind) < 0 || append_int(&self->starts, (npy_int32)count_ints(&self->slots)) < 0 ? -1 : 1;
+    return append_kind(self, kind);
 }
 
-/* Pack the newest calls: -1 error. */
-static int pack_newest(CallList *self) {
-    Py_ssize_t i, n = PyList_GET_SIZE(self->newest);
+/* Pack all calls: -1 error. */
+static int pack_all(CallList *self) {
+    Py_ssize_t i, n = PyList_GET_SIZE(self->unpacked);
+    npy_intp before = count_packed(self);
     int packed = 1;
     for (i = 0; i < n && packed > 0;) {
-        PyObject *call = PyList_GET_ITEM(self->newest, i);
+        PyObject *call = PyList_GET_ITEM(self->unpacked, i);
         if (Py_TYPE(call) != call_type) {
             PyErr_SetString(PyExc_TypeError, "a list of calls has an object that is no TracedCall");
             packed = -1;
             break;
         }
         packed = pack_call(self, call);
-        if (packed <= 0) self->slots.length = (size_t)(slots_of(self, count_packed(self)) - ints(&self->slots)) * sizeof(npy_int32);
+        if (packed <= 0) remove_rows(self, count_packed(self));
         i += packed > 0;
     }
-    if (i > 0 && PyList_SetSlice(self->newest, 0, i, NULL) < 0) return -1;
+    if (i > 0 && PyList_SetSlice(self->unpacked, 0, i, NULL) < 0) {
+        remove_rows(self, before); /* the list still has these calls */
+        self->is_refused = 1;
+        return -1;
+    }
     if (packed >= 0) return 0;
     self->is_refused = 1;
     return PyErr_Occurred() ? -1 : unpack(self, 0);
@@ -376,14 +411,14 @@ static int pack_newest(CallList *self) {
 /* Whether calls may be appended as rows: 1, 0, -1 error. */
 static int may_append_rows(CallList *self) {
     if (count_packed(self) == 0 || self->is_refused) return 0;
-    if (PyList_GET_SIZE(self->newest) == 0) return 1;
-    return pack_newest(self) < 0 ? -1 : PyList_GET_SIZE(self->newest) == 0 && !self->is_refused;
+    if (PyList_GET_SIZE(self->unpacked) == 0) return 1;
+    return pack_all(self) < 0 ? -1 : PyList_GET_SIZE(self->unpacked) == 0 && !self->is_refused;
 }
 
 /* Find the user's source location of a call that cannot be within a try block: 1, 0 if Python must do it, -1 error. */
 static int find_call_location(SourceLocation location, PyObject **code, long *lasti) {
     int found = find_location(location, code, lasti);
-    return found > 0 && (*code == Py_None || PyBytes_GET_SIZE(((PyCodeObject *)*code)->co_exceptiontable) > 0) ? 0 : found;
+    return found > 0 && (!PyCode_Check(*code) || PyBytes_GET_SIZE(((PyCodeObject *)*code)->co_exceptiontable) > 0) ? 0 : found;
 }
 
 /* Append the slots of some Vars: 1, 0 if another Var has the number of one, -1 error. */
@@ -403,8 +438,9 @@ static int append_slots(CallList *self, PyObject *const *vars, Py_ssize_t n, npy
 
 /* End a row of which the slots from `begin` on were appended, if `done` is 1 and it has a kind, or drop them. Return `done`, or 0 without a kind. */
 static int end_row(CallList *self, int done, npy_intp begin, npy_int32 kind) {
-    if (done > 0 && kind >= 0) return append_int(&self->kinds, kind) < 0 || append_int(&self->starts, (npy_int32)count_ints(&self->slots)) < 0 ? -1 : 1;
+    if (done > 0 && kind >= 0 && (done = append_kind(self, kind)) > 0) return 1;
     self->slots.length = (size_t)begin * sizeof(npy_int32);
+    if (done < 0) self->is_refused = 1;
     return done < 0 ? -1 : 0;
 }
 
@@ -475,7 +511,7 @@ static int release_variables(CallList *self, PyObject *recorder) {
     count = self->live_count;
     for (i = 0; i < count; i++) {
         LiveVar entry = self->live[i];
-        if (!entry.is_done) {
+        if (!entry.is_released) {
             ints(&self->live_index)[entry.slot] = (npy_int32)kept;
             self->live[kept++] = entry;
             continue;
@@ -487,14 +523,14 @@ static int release_variables(CallList *self, PyObject *recorder) {
     self->live_count = kept;
     if (drop_dead_references(recorder) < 0) return -1;
     self->new_bytes = 0;
-    self->next_bytes = bytes / 4 > most_bytes ? bytes / 4 : most_bytes;
-    self->next_calls = length_of(self) + (kept / 4 > most_calls ? kept / 4 : most_calls);
+    self->next_bytes = bytes / 4 > pack_after_bytes ? bytes / 4 : pack_after_bytes;
+    self->next_calls = length_of(self) + (kept / 4 > pack_after_calls ? kept / 4 : pack_after_calls);
     return 0;
 }
 
-static int pack(CallList *self, PyObject *recorder) { return pack_newest(self) < 0 ? -1 : self->is_refused ? 0 : release_variables(self, recorder); }
+static int pack(CallList *self, PyObject *recorder) { return pack_all(self) < 0 ? -1 : self->is_refused ? 0 : release_variables(self, recorder); }
 
-/* The bytes that were allocated for a new value: 0 if it is in the memory of another array. */
+/* Return the bytes that were allocated for a new value: 0 if it is in the memory of another array. */
 static npy_int64 new_memory(PyObject *array) {
     PyObject *owner = PyArray_BASE((PyArrayObject *)array);
     if (owner == NULL) owner = array;
@@ -522,7 +558,7 @@ int note_new_value(PyObject *recorder, PyObject *array) {
 int pack_calls(PyObject *recorder) {
     CallList *self = list_of(recorder);
     int done = 0;
-    if (self == NULL || count_packed(self) == 0) return 0;
+    if (self == NULL || self->is_refused || count_packed(self) == 0) return 0;
     Py_INCREF(self);
     done = pack(self, recorder);
     Py_DECREF(self);
@@ -531,9 +567,9 @@ int pack_calls(PyObject *recorder) {
 }
 
 PackSizes set_pack_sizes(PackSizes sizes) {
-    PackSizes before = {most_calls, most_bytes};
-    most_calls = sizes.calls;
-    most_bytes = sizes.bytes;
+    PackSizes before = {pack_after_calls, pack_after_bytes};
+    pack_after_calls = sizes.calls;
+    pack_after_bytes = sizes.bytes;
     return before;
 }
 
@@ -555,7 +591,7 @@ static PyObject *call_at(CallList *self, Py_ssize_t i) {
     NextSlots operands;
     PyObject *args, *kwargs, *results, *call;
     npy_int32 k;
-    if (i >= count_packed(self)) return Py_NewRef(PyList_GET_ITEM(self->newest, i - count_packed(self)));
+    if (i >= count_packed(self)) return Py_NewRef(PyList_GET_ITEM(self->unpacked, i - count_packed(self)));
     kind = *packed_kind(self, i);
     operands = (NextSlots){self, slots_of(self, i)};
     Py_INCREF(kind.prototype);
@@ -588,7 +624,7 @@ static int unpack(CallList *self, Py_ssize_t begin) {
     Py_ssize_t i;
     int done = 0;
     if (calls != NULL) {
-        done = PyList_SetSlice(self->newest, 0, 0, calls);
+        done = PyList_SetSlice(self->unpacked, 0, 0, calls);
         Py_DECREF(calls);
         if (done < 0) return -1;
         self->slots.length = (size_t)(slots_of(self, begin) - ints(&self->slots)) * sizeof(npy_int32);
@@ -610,15 +646,15 @@ static PyObject *new_call_list(PyTypeObject *type, PyObject *args, PyObject *kwa
     self = (CallList *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     self->forms = Py_NewRef(forms);
-    self->newest = PyList_New(0);
+    self->unpacked = PyList_New(0);
     self->outside = PySet_New(NULL);
     self->regions = PyList_New(0);
     self->owners = PyDict_New();
     self->e.variables.layout_indices = PyDict_New();
     self->e.variables.dtypes = PyList_New(0);
-    self->next_bytes = most_bytes;
-    self->next_calls = most_calls;
-    if (self->newest == NULL || self->outside == NULL || self->regions == NULL || self->owners == NULL || self->e.variables.layout_indices == NULL || self->e.variables.dtypes == NULL) Py_CLEAR(self);
+    self->next_bytes = pack_after_bytes;
+    self->next_calls = pack_after_calls;
+    if (self->unpacked == NULL || self->outside == NULL || self->regions == NULL || self->owners == NULL || self->e.variables.layout_indices == NULL || self->e.variables.dtypes == NULL) Py_CLEAR(self);
     return (PyObject *)self;
 }
 
@@ -626,7 +662,7 @@ static int traverse_call_list(PyObject *object, visitproc visit, void *arg) {
     CallList *self = (CallList *)object;
     size_t k;
     Py_ssize_t i;
-    Py_VISIT(self->newest);
+    Py_VISIT(self->unpacked);
     Py_VISIT(self->forms);
     Py_VISIT(self->e.variables.layout_indices);
     for (i = 0; i < self->live_count; i++) Py_VISIT(self->live[i].var);
@@ -639,7 +675,7 @@ static int clear_call_list(PyObject *object) {
     self->kinds.length = self->starts.length = self->slots.length = self->live_index.length = 0;
     self->e.variables.numbers = 0;
     self->is_refused = 1;
-    if (self->newest != NULL && PyList_SetSlice(self->newest, 0, PyList_GET_SIZE(self->newest), NULL) < 0) PyErr_Clear();
+    if (self->unpacked != NULL && PyList_SetSlice(self->unpacked, 0, PyList_GET_SIZE(self->unpacked), NULL) < 0) PyErr_Clear();
     Py_CLEAR(self->forms);
     while (self->live_count > 0) Py_DECREF(self->live[--self->live_count].var);
     while (self->all_kinds.length > 0) {
@@ -655,7 +691,7 @@ static void free_call_list(PyObject *object) {
     size_t i;
     PyObject_GC_UnTrack(object);
     clear_call_list(object);
-    Py_CLEAR(self->newest);
+    Py_CLEAR(self->unpacked);
     for (i = 0; i < sizeof buffers / sizeof *buffers; i++) PyMem_Free(buffers[i]->bytes);
     Py_CLEAR(self->e.variables.layout_indices);
     Py_CLEAR(self->e.variables.dtypes);
@@ -737,13 +773,13 @@ static int set_items_of_list(PyObject *object, PyObject *at, PyObject *value) {
         return 0;
     }
     if (unpack(self, begin) < 0) return -1;
-    return PyList_SetSlice(self->newest, begin - count_packed(self), end - count_packed(self), value);
+    return PyList_SetSlice(self->unpacked, begin - count_packed(self), end - count_packed(self), value);
 }
 
-static PyObject *append_to_list(PyObject *self, PyObject *call) { return PyList_Append(((CallList *)self)->newest, call) < 0 ? NULL : Py_NewRef(Py_None); }
+static PyObject *append_to_list(PyObject *self, PyObject *call) { return PyList_Append(((CallList *)self)->unpacked, call) < 0 ? NULL : Py_NewRef(Py_None); }
 
 int append_call(PyObject *calls, PyObject *call) {
-    if (Py_TYPE(calls) == &call_list_type) return PyList_Append(((CallList *)calls)->newest, call);
+    if (Py_TYPE(calls) == &call_list_type) return PyList_Append(((CallList *)calls)->unpacked, call);
     return 1;
 }
 
@@ -808,8 +844,8 @@ static PyObject *producer_of(PyObject *object, PyObject *var) {
         PyErr_SetString(PyExc_TypeError, "expected a Var");
         return NULL;
     }
-    for (i = PyList_GET_SIZE(self->newest) - 1; i >= 0; i--) {
-        PyObject *call = PyList_GET_ITEM(self->newest, i), *results = Py_TYPE(call) == call_type ? SLOT(call, call_results) : NULL;
+    for (i = PyList_GET_SIZE(self->unpacked) - 1; i >= 0; i--) {
+        PyObject *call = PyList_GET_ITEM(self->unpacked, i), *results = Py_TYPE(call) == call_type ? SLOT(call, call_results) : NULL;
         if (results == NULL || !PyTuple_CheckExact(results)) continue;
         for (k = 0; k < PyTuple_GET_SIZE(results); k++) {
             if (PyTuple_GET_ITEM(results, k) == var) return PyLong_FromSsize_t(count_packed(self) + i);
@@ -861,7 +897,7 @@ static int start_renumbering(Renumbering *r, npy_intp count) {
     return 0;
 }
 
-/* The new number; *is_new: whether it is the first time */
+/* Return the new number. *is_new: whether it is the first time */
 static npy_int32 renumbered(Renumbering *r, npy_int32 old, int *is_new) {
     *is_new = r->numbers[old] < 0;
     if (*is_new) r->numbers[old] = r->count++;
@@ -872,7 +908,7 @@ typedef struct {
     Buffer slots, number, layout, address, starts, operands, result_starts, results, forms, signatures, flags, first, ufunc_forms, other_forms, hashes;
 } RangeArrays;
 
-/* The index of a slot among those of a range: `local` has a valid index of each slot that was added, and any number of others. */
+/* Return the index of a slot among those of a range, to which it is added if it is new. `local[slot]` is valid only if `slots[local[slot]]` is the slot. */
 static npy_int32 local_index(CallList *self, RangeArrays *arrays, npy_int32 slot) {
     const Variables *v = &self->e.variables;
     const LiveVar *entry = live_at(self, slot);

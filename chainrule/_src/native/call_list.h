@@ -11,13 +11,13 @@ typedef struct {
     npy_int32 slot, first, last;
     unsigned char is_kept;  /* its value is needed: an argument or result of a call with side effects, or it crosses a boundary of the trace */
     unsigned char is_empty; /* its value was released before: its array has no memory */
-    unsigned char is_done;  /* set by release_unused: the Var may be dropped */
+    unsigned char is_released;  /* set by release_unused: the Var may be dropped */
     npy_int64 address;      /* set by release_unused: the address of its data from now on */
 } LiveVar;
 
 PyObject *array_of_var(PyObject *var); /* borrowed: the array of a Var, or NULL */
 
-/* released_values.c: set `is_done` and `address` of Vars that nothing else refers to. outside: a set of the addresses of arrays from outside that own memory. regions:
+/* released_values.c: set `is_released` and `address` of Vars that nothing else refers to. outside: a set of the addresses of arrays from outside that own memory. regions:
    a list of reserved memory, which may get longer. boundaries: sorted numbers of calls. Return the bytes of the values that are not released; -1 error */
 npy_int64 release_unused(LiveVar *live, Py_ssize_t count, PyObject *outside, PyObject *regions, const npy_int64 *boundaries, npy_intp n);
 PyObject *owner_of(PyObject *array); /* borrowed: the last base of an array that is an array */

@@ -36,7 +36,6 @@ size_t ufunc_row(PyObject *function, PyObject *const *args, Py_ssize_t n, npy_in
     return (size_t)(1 + 2 * n);
 }
 
-
 /* Find the index of a layout that has a new row: -1 error */
 static int add_layout(Variables *v, PyArrayObject *array, npy_int32 row) {
     int n = PyArray_NDIM(array);
@@ -72,7 +71,7 @@ npy_int32 layout_number(Variables *v, PyObject *x) {
     return at == count && add_layout(v, array, at) < 0 ? -2 : ints(&v->layout_numbers)[at];
 }
 
-/* The index of a Var, which is added if it is new; -1 error */
+/* Return the index of a Var, which is added if it is new; -1 error. */
 static npy_int32 index_of(Variables *v, PyObject *var) {
     PyObject *array = SLOT(var, var_array), *found;
     long long number = SLOT(var, var_number) == NULL ? -1 : PyLong_AsLongLong(SLOT(var, var_number));
@@ -131,7 +130,6 @@ static int append_indices(Variables *v, PyObject *x, Buffer *found) {
     Indices indices = {v, found};
     return visit_vars(x, append_index, &indices);
 }
-
 
 void free_encoder(Encoder *e) {
     Buffer *buffers[] = {&e->variables.number, &e->variables.layout, &e->variables.address, &e->variables.layout_numbers, &e->variables.layout_rows, &e->starts, &e->operands, &e->result_starts, &e->results, &e->forms, &e->signatures, &e->flags, &e->first, &e->ufunc_forms, &e->other_forms, &e->step_forms, &e->row};

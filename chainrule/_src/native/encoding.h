@@ -32,11 +32,11 @@ typedef struct {
 } Encoder;
 
 void free_encoder(Encoder *e);
-/* The index of the layout of an array; -2 error */
+/* Return the index of the layout of an array; -2 error. */
 npy_int32 layout_number(Variables *v, PyObject *array);
 /* Borrow the step of a template that a call was appended from; NULL if there is none. */
 PyObject *step_of(PyObject *call);
-/* Set `row` for a call of an elementwise ufunc on Vars, floats and ints: the function, and kind and value of each argument. Its length, or 0 for other arguments */
+/* Set `row` for a call of an elementwise ufunc on Vars, floats and ints: the function, and kind and value of each argument. Return its length, or 0 for other arguments. */
 size_t ufunc_row(PyObject *function, PyObject *const *args, Py_ssize_t n, npy_int64 *row);
 /* Find the form of a call, which may be the first one of this form. forms: the function for calls that are not of elementwise ufuncs. -1 error */
 int find_form(Encoder *e, npy_int32 call_index, PyObject *call, PyObject *forms, npy_int32 *form);

@@ -133,7 +133,7 @@ static int are_equal_calls(const Calls *calls, const npy_int32 *forms, const npy
     return 1;
 }
 
-/* The first call that is equal to a call: `table`, with open addressing, gets the call if there is none. */
+/* Return the first call that is equal to a call: `table`, with open addressing, gets the call if there is none. */
 static npy_int32 first_equal_call(npy_int32 *table, size_t size, const Calls *calls, const npy_int32 *forms, const npy_int32 *same, npy_int32 call) {
     unsigned long long hash = mixed(1, (unsigned long long)forms[call]);
     npy_int32 k;

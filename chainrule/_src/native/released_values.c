@@ -1,7 +1,7 @@
 /* Find the recorded values that the traced program no longer uses.
 
    The passes of the compiler read the layout and the address of each array of a trace. They read the values of inputs, constants and outputs,
-   and of arrays that cross a boundary of the trace (`CapturedArrays.boundaries`). Any other value is released once nothing refers to its Var but
+   and of arrays that are computed before a boundary of the trace (`CapturedArrays.boundaries`) and read after it. Any other value is released once nothing refers to its Var but
    packed calls (call_list.c), and nothing to its memory but arrays of such Vars. It gets an address in reserved address space that no other
    array of the trace has, and so do its views, so addresses still tell which arrays share memory. A first call of a loop therefore needs
    little more memory than eager code. */
@@ -70,7 +70,7 @@ static ReservedMemory *reserve(size_t size) {
 #endif
 }
 
-/* The piece of a region that has an offset */
+/* Return the piece of a region that has an offset. */
 static ReservedPiece piece_at(ReservedMemory *memory, size_t offset) {
     const npy_int32 *begins = ints(&memory->begins);
     npy_intp low = 0, high = count_ints(&memory->begins);
@@ -205,10 +205,10 @@ static void release_var(LiveVar *entry, PyObject *array, const Memory *memory, c
     entry->address = (npy_int64)(size_t)PyArray_DATA(x);
     if (memory->is_outside) {
         entry->is_kept = (unsigned char)crosses(boundaries, n, entry->first, entry->last);
-        entry->is_done = array != memory->owner && PyArray_NBYTES(x) > 0 && is_unused_array(array, memory->owner) && !entry->is_kept;
+        entry->is_released = array != memory->owner && PyArray_NBYTES(x) > 0 && is_unused_array(array, memory->owner) && !entry->is_kept;
     } else if (memory->is_unused) {
         entry->is_kept = memory->is_kept;
-        entry->is_done = !memory->is_kept;
+        entry->is_released = !memory->is_kept;
         entry->address = memory->address + (PyArray_BYTES(x) - PyArray_BYTES((PyArrayObject *)memory->owner));
     }
 }
@@ -220,7 +220,7 @@ static int release_single(LiveVar *entry, PyObject *array, PyObject *regions, co
     entry->is_kept = (unsigned char)crosses(boundaries, n, entry->first, entry->last);
     if (entry->is_kept) return 1;
     found = take_address(regions, (size_t)PyArray_NBYTES((PyArrayObject *)array), &entry->address);
-    entry->is_done = found > 0;
+    entry->is_released = found > 0;
     return found < 0 ? -1 : 1;
 }
 
@@ -235,10 +235,10 @@ npy_int64 release_unused(LiveVar *live, Py_ssize_t count, PyObject *outside, PyO
     if (memories.table == NULL) return PyErr_NoMemory(), -1;
     for (i = 0; i < count; i++) {
         PyObject *array = array_of_var(live[i].var);
-        live[i].is_done = 0;
+        live[i].is_released = 0;
         if (!is_unused_var(live + i) || array == NULL) continue;
         live[i].address = (npy_int64)(size_t)PyArray_DATA((PyArrayObject *)array);
-        live[i].is_done = live[i].is_empty;
+        live[i].is_released = live[i].is_empty;
         if (live[i].is_empty) continue;
         failed = release_single(live + i, array, regions, boundaries, n);
         if (failed < 0) break;
@@ -248,8 +248,8 @@ npy_int64 release_unused(LiveVar *live, Py_ssize_t count, PyObject *outside, PyO
     for (at = 0; at < memories.size && !failed; at++) failed = memories.table[at].owner != NULL && decide(memories.table + at, outside, regions, boundaries, n) < 0;
     for (i = 0; i < count && !failed; i++) {
         PyObject *array = array_of_var(live[i].var);
-        if (array != NULL && !live[i].is_empty && !live[i].is_done && is_unused_var(live + i)) release_var(live + i, array, memory_of(&memories, owner_of(array)), boundaries, n);
-        if (array != NULL && !live[i].is_done && live[i].first >= 0 && PyArray_BASE((PyArrayObject *)array) == NULL) bytes += PyArray_NBYTES((PyArrayObject *)array);
+        if (array != NULL && !live[i].is_empty && !live[i].is_released && is_unused_var(live + i)) release_var(live + i, array, memory_of(&memories, owner_of(array)), boundaries, n);
+        if (array != NULL && !live[i].is_released && live[i].first >= 0 && PyArray_BASE((PyArrayObject *)array) == NULL) bytes += PyArray_NBYTES((PyArrayObject *)array);
     }
     PyMem_Free(memories.table);
     return failed ? -1 : bytes;

@@ -5,15 +5,15 @@
 #include "rows.h"
 
 int append_bytes(Buffer *buffer, const void *item, size_t size) {
-    if (buffer->length + size > buffer->room) {
-        size_t room = buffer->room + buffer->room / 2 + 64 * size;
-        char *bytes = PyMem_Realloc(buffer->bytes, room);
+    if (buffer->length + size > buffer->capacity) {
+        size_t capacity = buffer->capacity + buffer->capacity / 2 + 64 * size;
+        char *bytes = PyMem_Realloc(buffer->bytes, capacity);
         if (bytes == NULL) {
             PyErr_NoMemory();
             return -1;
         }
         buffer->bytes = bytes;
-        buffer->room = room;
+        buffer->capacity = capacity;
     }
     memcpy(buffer->bytes + buffer->length, item, size);
     buffer->length += size;
@@ -30,7 +30,7 @@ PyObject *to_numpy(Buffer *buffer, int type, size_t itemsize) {
     bytes = PyMem_Realloc(buffer->bytes, buffer->length);
     if (bytes == NULL) return PyErr_NoMemory();
     buffer->bytes = bytes;
-    buffer->room = buffer->length;
+    buffer->capacity = buffer->length;
     capsule = PyCapsule_New(bytes, NULL, free_bytes);
     if (capsule == NULL) return NULL;
     memset(buffer, 0, sizeof *buffer);

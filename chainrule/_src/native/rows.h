@@ -7,18 +7,18 @@
 
 typedef struct {
     char *bytes;
-    size_t length, room;
+    size_t length, capacity;
 } Buffer; /* an array that grows */
 
 int append_bytes(Buffer *buffer, const void *item, size_t size); /* this one and the next two: -1 error */
 static inline int append_int(Buffer *buffer, npy_int32 item) {
-    if (buffer->length + sizeof item > buffer->room) return append_bytes(buffer, &item, sizeof item);
+    if (buffer->length + sizeof item > buffer->capacity) return append_bytes(buffer, &item, sizeof item);
     memcpy(buffer->bytes + buffer->length, &item, sizeof item);
     buffer->length += sizeof item;
     return 0;
 }
 static inline int append_long(Buffer *buffer, npy_int64 item) {
-    if (buffer->length + sizeof item > buffer->room) return append_bytes(buffer, &item, sizeof item);
+    if (buffer->length + sizeof item > buffer->capacity) return append_bytes(buffer, &item, sizeof item);
     memcpy(buffer->bytes + buffer->length, &item, sizeof item);
     buffer->length += sizeof item;
     return 0;

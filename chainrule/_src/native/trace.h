@@ -48,22 +48,25 @@ PyObject *any_array_of_traced(const Recording *recording, PyObject *x); /* borro
    operands (1 done, 0 Python must do it, -1 error) */
 PyObject *trace_op_value(const Recording *recording, Op *op, PyObject *const *arrays, PyObject *const *operands, int n, int one_step);
 int trace_op_rules(const Recording *recording, PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
-/* call_list.c. append_call: append to `recorder.calls`: 1 if that is another object than a CallList, -1 error. append_row: append a pure call of a ufunc on Vars and numbers
-   as integers; append_step: append the call of a step of a template on Vars: 1; 0 if it must be appended as an object, because it may be the first of its kind; -1 error.
-   count_calls_of: the number of calls, or -1.
-   note_new_value: count the memory of a new value, and pack calls if there are many new ones or much memory was allocated; pack_calls: pack the
-   rest at the end of a trace: -1 error */
+/* call_list.c: the list `recorder.calls` */
 enum { MAX_CALL_ARGS = 8 };
+/* Append a call: 1 if `calls` is another object than a CallList, -1 error. */
 int append_call(PyObject *calls, PyObject *call);
-int append_step(Recording *recording, PyObject *step, PyObject *const *vars, Py_ssize_t operands, Py_ssize_t results);
+/* Append a pure call of a ufunc on Vars and numbers as integers: 1; 0 if it must be appended as an object, because it may be the first of its kind; -1 error. */
 int append_row(PyObject *calls, PyObject *function, PyObject *const *args, Py_ssize_t n, PyObject *op_name, SourceLocation location, PyObject *result);
+/* The same for a call of the step of a template. vars: its operands, then its results */
+int append_step(Recording *recording, PyObject *step, PyObject *const *vars, Py_ssize_t operands, Py_ssize_t results);
+/* Return the number of calls; -1 for another object than a CallList. */
 Py_ssize_t count_calls_of(PyObject *calls);
+/* Count the memory of a new value, and pack calls if there are many new ones or much memory was allocated: -1 error. */
 int note_new_value(PyObject *recorder, PyObject *array);
+/* Pack the rest of the calls of a long trace, at its end: -1 error. */
 int pack_calls(PyObject *recorder);
 typedef struct {
     npy_int64 calls, bytes; /* pack calls each time after so many were appended, or so many bytes allocated */
 } PackSizes;
-PackSizes set_pack_sizes(PackSizes sizes); /* returns the sizes before */
+/* Return the sizes before. */
+PackSizes set_pack_sizes(PackSizes sizes);
 int add_call_list(PyObject *module);
 int note_holder(const Recording *recording, PyObject *tensor); /* CapturedArrays.note_holder */
 int drop_dead_references(PyObject *recorder);                  /* remove references to tensors that no longer exist from the list `holders` of a recorder: -1 error */

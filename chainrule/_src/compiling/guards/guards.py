@@ -17,6 +17,7 @@ import numpy as np
 
 from chainrule._src import native
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType
+from chainrule._src.interpreters.same_bits import number_key
 
 ndarray = np.ndarray
 #: the value of a read that finds nothing
@@ -188,7 +189,9 @@ def same_value(x: Any, y: Any) -> bool:
         return bool(x == y)
     if issubclass(kind, np.dtype) and (x.fields is not None or x.metadata is not None or y.metadata is not None):
         return False  # `==` ignores metadata of dtypes and fields
-    if kind in IMMUTABLE or issubclass(kind, (np.generic, np.dtype)):
+    if issubclass(kind, (float, complex, np.generic)):
+        return number_key(x) == number_key(y)
+    if kind in IMMUTABLE or issubclass(kind, np.dtype):
         return bool((x == y or (x != x and y != y)) and repr(x) == repr(y))  # NaN differs from itself
     return False
 
