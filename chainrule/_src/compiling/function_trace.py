@@ -284,7 +284,7 @@ class FunctionTrace:
 
 
 def _results_of(calls: Sequence[TracedCall]) -> list[Var]:
-    """Return the results of calls, without those that were released."""
+    """Return the results of calls. Of packed calls, return the results whose Vars exist."""
     return calls.live_results() if type(calls) is CallRange else [var for call in calls for var in call.results]
 
 

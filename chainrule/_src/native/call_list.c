@@ -20,7 +20,7 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    PyObject *unpacked;                /* a list of the calls that are not packed */
+    PyObject *unpacked;              /* a list of the calls that are not packed */
     PyObject *forms;                 /* find_form() of encode_calls */
     Encoder e;                       /* forms, signatures and layouts, and the arrays of Vars by slot */
     Buffer kinds, starts, slots;     /* of each packed call the index of its kind, and the end of its slots: operands, then results */
@@ -207,6 +207,16 @@ static PyObject *variable_at(CallList *self, npy_int32 slot) {
 
 /* -- pack */
 
+/* Append the slot of an operand or a result of a call: 1, 0 if another Var has its number, -1 error. */
+static int append_slot(CallList *self, PyObject *var, npy_int32 call, int is_result, int is_kept) {
+    LiveVar *entry = live_of(self, var, call, is_result);
+    if (entry == NULL) return PyErr_Occurred() ? -1 : 0;
+    if (is_result) entry->first = call;
+    entry->last = call;
+    entry->is_kept |= (unsigned char)is_kept;
+    return append_int(&self->slots, entry->slot) < 0 ? -1 : 1;
+}
+
 typedef struct {
     CallList *list;
     npy_int32 call;
@@ -215,11 +225,7 @@ typedef struct {
 
 static int note_operand(PyObject *var, void *context) {
     const Reader *reader = context;
-    LiveVar *entry = live_of(reader->list, var, reader->call, 0);
-    if (entry == NULL) return -1;
-    entry->last = reader->call;
-    entry->is_kept |= reader->is_kept;
-    return append_int(&reader->list->slots, entry->slot);
+    return append_slot(reader->list, var, reader->call, 0, reader->is_kept) > 0 ? 0 : -1;
 }
 
 /* Return an object with Vars replaced, in nested containers as in visit_vars(): a new reference. */
@@ -364,11 +370,7 @@ static int pack_call(CallList *self, PyObject *call) {
     if (visit_vars(SLOT(call, call_args), note_operand, &reader) < 0 || visit_vars(SLOT(call, call_kwargs), note_operand, &reader) < 0) return -1;
     middle = count_ints(&self->slots);
     for (k = 0; k < PyTuple_GET_SIZE(results); k++) {
-        LiveVar *entry = live_of(self, PyTuple_GET_ITEM(results, k), at, 1);
-        if (entry == NULL) return -1;
-        entry->first = entry->last = at;
-        entry->is_kept |= (unsigned char)reader.is_kept;
-        if (append_int(&self->slots, entry->slot) < 0) return -1;
+        if (append_slot(self, PyTuple_GET_ITEM(results, k), at, 1, reader.is_kept) <= 0) return -1;
     }
     if (set_kind_row(self, form, flags, begin, SLOT(call, call_op_name), SLOT(call, call_code), location, SLOT(call, call_step)) < 0) return -1;
     kind = row_number(&self->kind_rows, (npy_int64 *)e->row.bytes, e->row.length / sizeof(npy_int64));
@@ -423,17 +425,12 @@ static int find_call_location(SourceLocation location, PyObject **code, long *la
 
 /* Append the slots of some Vars: 1, 0 if another Var has the number of one, -1 error. */
 static int append_slots(CallList *self, PyObject *const *vars, Py_ssize_t n, npy_int32 call, int are_results) {
+    int done = 1;
     Py_ssize_t i;
-    for (i = 0; i < n; i++) {
-        LiveVar *entry;
-        if (Py_TYPE(vars[i]) != var_type) continue;
-        entry = live_of(self, vars[i], call, are_results);
-        if (entry == NULL) return PyErr_Occurred() ? -1 : 0;
-        if (are_results) entry->first = call;
-        entry->last = call;
-        if (append_int(&self->slots, entry->slot) < 0) return -1;
+    for (i = 0; i < n && done > 0; i++) {
+        if (Py_TYPE(vars[i]) == var_type) done = append_slot(self, vars[i], call, are_results, 0);
     }
-    return 1;
+    return done;
 }
 
 /* End a row of which the slots from `begin` on were appended, if `done` is 1 and it has a kind, or drop them. Return `done`, or 0 without a kind. */
@@ -627,8 +624,7 @@ static int unpack(CallList *self, Py_ssize_t begin) {
         done = PyList_SetSlice(self->unpacked, 0, 0, calls);
         Py_DECREF(calls);
         if (done < 0) return -1;
-        self->slots.length = (size_t)(slots_of(self, begin) - ints(&self->slots)) * sizeof(npy_int32);
-        self->kinds.length = self->starts.length = (size_t)begin * sizeof(npy_int32);
+        remove_rows(self, begin);
         for (i = 0; i < self->live_count; i++) {
             if (self->live[i].last >= begin) self->live[i].last = (npy_int32)begin - 1;
         }
@@ -835,6 +831,18 @@ static PyObject *variable_of_slot(PyObject *self, PyObject *slot) {
     return variable_at((CallList *)self, (npy_int32)i);
 }
 
+/* Return the last one of some packed calls that computes a slot, or -1. */
+static Py_ssize_t packed_producer(const CallList *self, npy_int32 slot, Py_ssize_t begin, Py_ssize_t end) {
+    npy_int32 k;
+    while (end-- > begin) {
+        const Kind *kind = packed_kind(self, end);
+        for (k = 0; k < kind->results; k++) {
+            if (slots_of(self, end)[kind->operands + k] == slot) return end;
+        }
+    }
+    return -1;
+}
+
 /* producer(var) -> the index of the call that computes a Var, or -1 */
 static PyObject *producer_of(PyObject *object, PyObject *var) {
     CallList *self = (CallList *)object;
@@ -852,13 +860,7 @@ static PyObject *producer_of(PyObject *object, PyObject *var) {
         }
     }
     slot = find_slot(self, var);
-    for (i = slot < 0 ? -1 : count_packed(self) - 1; i >= 0; i--) {
-        const Kind *kind = packed_kind(self, i);
-        for (k = 0; k < kind->results; k++) {
-            if (slots_of(self, i)[kind->operands + k] == slot) return PyLong_FromSsize_t(i);
-        }
-    }
-    return PyLong_FromLong(-1);
+    return PyLong_FromSsize_t(slot < 0 ? -1 : packed_producer(self, slot, 0, count_packed(self)));
 }
 
 /* result_with_number(number, begin, end) -> the result of one of these packed calls with a number, or None */
@@ -866,16 +868,13 @@ static PyObject *result_with_number(PyObject *object, PyObject *args) {
     CallList *self = (CallList *)object;
     const Variables *v = &self->e.variables;
     long long number;
-    Py_ssize_t begin, end, i;
-    npy_int32 k, slot;
+    Py_ssize_t begin, end;
+    npy_int32 slot;
     if (!PyArg_ParseTuple(args, "Lnn", &number, &begin, &end)) return NULL;
     slot = number >= 0 && number < v->numbers ? v->by_number[number] : -1;
-    for (i = begin < 0 ? 0 : begin; slot >= 0 && i < end && i < count_packed(self); i++) {
-        const Kind *kind = packed_kind(self, i);
-        for (k = 0; k < kind->results; k++) {
-            if (slots_of(self, i)[kind->operands + k] == slot) return variable_at(self, slot);
-        }
-    }
+    if (begin < 0) begin = 0;
+    if (end > count_packed(self)) end = count_packed(self);
+    if (slot >= 0 && packed_producer(self, slot, begin, end) >= 0) return variable_at(self, slot);
     Py_RETURN_NONE;
 }
 

@@ -1,10 +1,10 @@
 /* Find the recorded values that the traced program no longer uses.
 
    The passes of the compiler read the layout and the address of each array of a trace. They read the values of inputs, constants and outputs,
-   and of arrays that are computed before a boundary of the trace (`CapturedArrays.boundaries`) and read after it. Any other value is released once nothing refers to its Var but
-   packed calls (call_list.c), and nothing to its memory but arrays of such Vars. It gets an address in reserved address space that no other
-   array of the trace has, and so do its views, so addresses still tell which arrays share memory. A first call of a loop therefore needs
-   little more memory than eager code. */
+   and of arrays that are computed before a boundary of the trace (`CapturedArrays.boundaries`) and read after it. Any other value is released
+   once nothing refers to its Var but packed calls (call_list.c), and nothing to its memory but arrays of such Vars. It gets an address in
+   reserved address space that no other array of the trace has, and so do its views, so addresses still tell which arrays share memory. A
+   first call of a loop therefore needs little more memory than eager code. */
 
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
